@@ -1,0 +1,19 @@
+//! What exists: the custom resources of Foundry (`foundry.flow.life/v1alpha1`),
+//! their validation, names and labels, and the YAML generated from them.
+//!
+//! This crate does no I/O. Everything another crate needs to know about how a
+//! resource, a label, a condition or a field manager is called stands here and
+//! nowhere else.
+
+pub mod agent;
+pub mod coding_run;
+pub mod condition;
+pub mod harness;
+pub mod meta;
+pub mod model;
+pub mod names;
+
+pub use agent::{Agent, AgentSpec, AgentStatus};
+pub use coding_run::{CodingRun, CodingRunSpec, CodingRunStatus};
+pub use harness::{Harness, HarnessSpec, HarnessStatus};
+pub use model::{Model, ModelSpec, ModelStatus};

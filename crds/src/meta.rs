@@ -1,0 +1,74 @@
+//! API group, labels, annotations and field managers: each word once.
+
+/// API group of every resource of ours.
+pub const GROUP: &str = "foundry.flow.life";
+/// The served and stored version.
+pub const VERSION: &str = "v1alpha1";
+/// Namespace that agents live in unless configured otherwise (WORK-04).
+pub const DEFAULT_NAMESPACE: &str = "foundry-agents";
+/// ServiceAccount of every harness pod; it has no Role (WORK-04).
+pub const HARNESS_SERVICE_ACCOUNT: &str = "foundry-harness";
+/// Audience of the projected tokens that harness pods show to the API.
+pub const TOKEN_AUDIENCE: &str = "foundry-api";
+/// Scheduler name of pods that the local runtime runs as processes: no scheduler
+/// answers to it, so the Pod is record and identity only.
+pub const LOCAL_SCHEDULER: &str = "foundry-local";
+
+/// Labels on workloads and pods.
+pub mod label {
+    /// `app: foundry-harness` on every harness pod (WORK-10).
+    pub const APP: &str = "app";
+    /// Value of [`APP`] on harness pods.
+    pub const APP_HARNESS: &str = "foundry-harness";
+    /// `foundry-role: coding` on coding pods, and only on them (WORK-10).
+    pub const ROLE: &str = "foundry-role";
+    /// Value of [`ROLE`] on coding pods.
+    pub const ROLE_CODING: &str = "coding";
+    /// Name of the Agent a workload or pod belongs to. A hint for people and
+    /// selectors; identity is read from owner references.
+    pub const AGENT: &str = "foundry.flow.life/agent";
+    /// Start number of the process a pod runs.
+    pub const START: &str = "foundry.flow.life/start";
+    /// `app.kubernetes.io/managed-by`.
+    pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+    /// Value of [`MANAGED_BY`] on what the operator makes.
+    pub const MANAGED_BY_OPERATOR: &str = "foundry-operator";
+}
+
+/// Annotations.
+pub mod annotation {
+    /// Start number that a pod template was rendered for; it changes only on start
+    /// and restart, so that nothing else rolls a pod (LIFE-16).
+    pub const PROCESS_START: &str = "foundry.flow.life/process-start";
+}
+
+/// Server-side apply field managers, `foundry-<binary>/<writer>`, tested unique.
+/// The operator forces; the API's verbs force only against managers listed here.
+pub mod manager {
+    /// The operator's writes to workloads and other children.
+    pub const OPERATOR_CHILDREN: &str = "foundry-operator/children";
+    /// The operator's writes to status.
+    pub const OPERATOR_STATUS: &str = "foundry-operator/status";
+    /// The operator's writes to spec of objects it created (ephemeral agents) or
+    /// whose intent it puts back.
+    pub const OPERATOR_INTENT: &str = "foundry-operator/intent";
+    /// The API's creates and edits.
+    pub const API_EDIT: &str = "foundry-api/edit";
+    /// The API's runtime verbs: `lifecycle`, `desiredState`, `starts`, `ttlAt`.
+    pub const API_VERBS: &str = "foundry-api/verbs";
+    /// What harnesses report and the API writes to status.
+    pub const API_REPORTED: &str = "foundry-api/reported";
+    /// The installer (xtask and tests): CRDs and admission policies.
+    pub const INSTALL: &str = "foundry-xtask/install";
+
+    /// Every manager above.
+    pub const ALL: [&str; 7] = [
+        OPERATOR_CHILDREN,
+        OPERATOR_STATUS,
+        OPERATOR_INTENT,
+        API_EDIT,
+        API_VERBS,
+        API_REPORTED,
+        INSTALL,
+    ];
+}

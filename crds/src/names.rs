@@ -1,0 +1,21 @@
+//! Deterministic names of what the operator makes, so that a replay, a stale
+//! cache or a second operator cannot create anything twice (WORK-01).
+
+/// Longest `metadata.name` of an Agent, so that
+/// `foundry-agent-{id}-{start number}` fits a DNS label of 63 characters.
+pub const MAX_AGENT_NAME: usize = 40;
+
+/// Deployment of a persistent always-on agent (LIFE-02).
+pub fn deployment(agent: &str) -> String {
+    format!("foundry-agent-{agent}")
+}
+
+/// Job of an ephemeral agent at one start number (LIFE-07).
+pub fn job(agent: &str, start_number: i64) -> String {
+    format!("foundry-agent-{agent}-{start_number}")
+}
+
+/// Pod that the local runtime makes for one start of an agent.
+pub fn local_pod(agent: &str, start_number: i64) -> String {
+    format!("foundry-agent-{agent}-{start_number}-local")
+}
