@@ -1,12 +1,23 @@
 //! `Agent`: a thinking process with an owner, instructions and a harness.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::form::{self, forbidden, immutable, required, rule};
+
+mod status;
+
+pub use status::{AgentState, AgentStatus, LastStart, WorkloadRef};
+
 /// An agent: who owns it, what it is told, which harness runs it, and whether it
 /// should be running.
+// Three fields carry a schema default, so that what `kubectl get agents` shows never
+// stands empty: `lifetime`, `activation` and `model`. Nobody owns a defaulted field
+// under server-side apply, so manifests that leave them out stay without difference.
+// `lifecycle`, `desiredState` and `starts` have none: runtime verbs write them, and a
+// default would look like somebody's choice.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 #[kube(
     group = "foundry.flow.life",
@@ -16,72 +27,165 @@ use serde::{Deserialize, Serialize};
     status = "AgentStatus",
     derive = "PartialEq",
     shortname = "ag",
-    category = "foundry"
+    category = "foundry",
+    doc = "An agent: who owns it, what it is told, which harness runs it, and whether it should be running.",
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type=='Ready')].status"}"#,
+    printcolumn = r#"{"name":"State","type":"string","jsonPath":".status.state"}"#,
+    printcolumn = r#"{"name":"Lifetime","type":"string","jsonPath":".spec.lifetime"}"#,
+    printcolumn = r#"{"name":"Model","type":"string","jsonPath":".spec.model"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name":"Harness","type":"string","jsonPath":".spec.harness","priority":1}"#,
+    printcolumn = r#"{"name":"Starts","type":"integer","jsonPath":".status.startNumber","priority":1}"#,
+    printcolumn = r#"{"name":"Context","type":"integer","jsonPath":".status.contextPercent","priority":1}"#,
+    printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type=='Ready')].reason","priority":1}"#,
+    validation = rule(
+        ".spec.parent",
+        "!has(self.spec.parent) || self.spec.parent != self.metadata.name",
+        "must name another agent than this one",
+    ),
+    // `{swarm}-{member}` together are the name, so its 40 characters hold both.
+    validation = rule(
+        ".spec.swarm",
+        "!has(self.spec.swarm) || self.metadata.name.startsWith(self.spec.swarm + '-')",
+        "a member of a swarm is named {swarm}-{member}",
+    )
+)]
+#[x_kube(
+    validation = immutable("lifetime", "cannot change; create another agent"),
+    validation = immutable("parent", "cannot change; create another agent"),
+    validation = immutable("swarm", "cannot change; create another agent"),
+    validation = forbidden(
+        ".owner",
+        "self.lifetime != 'ephemeral' || self.owner == oldSelf.owner",
+        "an ephemeral agent acts for the person its run or swarm acts for; it cannot change",
+    ),
+    // LIFE-06
+    validation = required(
+        ".ttlAt",
+        "self.lifetime != 'ephemeral' || has(self.ttlAt)",
+        "an ephemeral agent must say when it expires",
+    ),
+    validation = forbidden(
+        ".ttlAt",
+        "self.lifetime == 'ephemeral' || !has(self.ttlAt)",
+        "only an ephemeral agent expires; leave it out or set lifetime: ephemeral",
+    ),
+    validation = forbidden(
+        ".parent",
+        "self.lifetime == 'ephemeral' || !has(self.parent)",
+        "only an ephemeral agent has a parent; leave it out",
+    ),
+    validation = required(
+        ".parent",
+        "!has(self.swarm) || has(self.parent)",
+        "a member of a swarm must name the agent that made the swarm",
+    ),
+    validation = rule(
+        ".lifecycle",
+        "!has(oldSelf.lifecycle) || oldSelf.lifecycle != 'archive' || (has(self.lifecycle) && self.lifecycle == 'archive')",
+        "an archived agent stays archived; create another one",
+    )
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AgentSpec {
-    /// Subject of the person this agent acts as (AUTHZ-01).
+    /// Subject of the person this agent acts as. Whoever writes it must be that person
+    /// or hold the verb `actas` on agents.
+    // AUTHZ-01
+    #[schemars(schema_with = "form::subject")]
     pub owner: String,
-    /// Name in addresses and on-demand routes; unique over all namespaces.
-    /// Defaults to `metadata.name`.
+    /// Name in the agent's mail address and in on-demand routes: a DNS label of at most
+    /// 40 characters, unique over all namespaces. Defaults to `metadata.name`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::label")]
     pub slug: Option<String>,
     /// Name shown to people. Defaults to the slug.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::one_line::<100>")]
     pub display_name: Option<String>,
     /// People besides the owner who may read or edit this agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "form::members")]
     pub members: Vec<Member>,
-    /// Name of the Harness in the same namespace that runs this agent (LIFE-22).
+    /// Name of the Harness in the same namespace that runs this agent. It stays until
+    /// somebody changes it, whatever Harnesses are added.
+    // LIFE-22
+    #[schemars(schema_with = "form::label")]
     pub harness: String,
-    /// `persistent` lives until it is archived; `ephemeral` belongs to a run or a
-    /// swarm and ends at `ttlAt`.
+    /// How long the agent lives: `persistent` (the default) until it is archived;
+    /// `ephemeral` belongs to a run or a swarm and ends at `ttlAt`. Cannot change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "persistent"))]
+    #[schemars(schema_with = "form::choice::<Lifetime>")]
     pub lifetime: Option<Lifetime>,
-    /// `alwaysOn` keeps a harness process; `onDemand` is woken inside the API.
+    /// How the agent is brought to think: `alwaysOn` (the default) keeps a harness
+    /// process; `onDemand` is woken by a call inside the API and has no workload.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "alwaysOn"))]
+    #[schemars(schema_with = "form::choice::<Activation>")]
     pub activation: Option<Activation>,
-    /// `active`, `expired` or `archive` (LIFE-01). Absent means active.
+    /// Whether the agent is in use: `active`, `expired` or `archive`. Absent means
+    /// active. Written by the API's verbs; an archived agent stays archived.
+    // LIFE-01
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::choice::<Lifecycle>")]
     pub lifecycle: Option<Lifecycle>,
-    /// What should be: `running`, `completed` or `stopped`. Absent means running.
+    /// What should be: `running`, `completed` (stopped by somebody) or `stopped` (never
+    /// started, or a start was refused). Absent means running. Written by start and
+    /// stop: leave it out of manifests that are applied again and again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::choice::<DesiredState>")]
     pub desired_state: Option<DesiredState>,
-    /// Counts the starts asked for; raise it to start or restart.
+    /// Counts the starts asked for; raise it to start or restart. It cannot be lowered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::starts")]
     pub starts: Option<i64>,
-    /// What the agent is told to do, in Markdown.
+    /// What the agent is told to do, in Markdown; 65536 characters at most. An edit
+    /// shows to the running process without a restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::markdown")]
     pub instructions: Option<String>,
-    /// `auto` or the `wireId` of a Model (BIND-01). Absent means `auto`.
+    /// Which model thinks: `auto` (the default) or the `wireId` of a Model in the same
+    /// namespace.
+    // BIND-01
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::model_choice")]
     pub model: Option<String>,
     /// Model of memory consolidation; `auto` means the agent's own model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::optional_model")]
     pub memory_model: Option<String>,
-    /// Model turns in one evaluation; 10 at least, 10 by default (LOOP-05).
+    /// Model turns in one evaluation, from 10 to 1000; 10 by default.
+    // LOOP-05
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::whole::<10, 1000>")]
     pub max_turns: Option<i64>,
     /// Catalog tools granted to this agent beside those always granted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "form::tool_names")]
     pub tools: Vec<String>,
     /// Skills attached to this agent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "form::skills")]
     pub skills: Vec<SkillRef>,
     /// Project this agent's work is filed under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::one_line::<253>")]
     pub project: Option<String>,
     /// Whether conversations of this agent contribute to shared knowledge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contributes_to_knowledge: Option<bool>,
     /// Name of the agent that spawned this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::label")]
     pub parent: Option<String>,
     /// Name of the Swarm this agent is a member of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::label")]
     pub swarm: Option<String>,
-    /// When an ephemeral agent expires.
+    /// When an ephemeral agent expires, stopped or not. Required for `ephemeral`,
+    /// refused for `persistent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::moment")]
     pub ttl_at: Option<Time>,
 }
 
@@ -90,6 +194,7 @@ pub struct AgentSpec {
 #[serde(rename_all = "camelCase")]
 pub struct Member {
     /// Subject of the person.
+    #[schemars(schema_with = "form::subject")]
     pub subject: String,
     /// What the person may do.
     pub role: MemberRole,
@@ -127,7 +232,7 @@ pub enum Activation {
     OnDemand,
 }
 
-/// Whether an agent is in use (LIFE-01).
+/// Whether an agent is in use.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[serde(rename_all = "camelCase")]
 pub enum Lifecycle {
@@ -158,85 +263,13 @@ pub enum DesiredState {
 #[serde(rename_all = "camelCase")]
 pub struct SkillRef {
     /// Name of the Skill.
+    #[schemars(schema_with = "form::label")]
     pub name: String,
-    /// Version to stay on; absent means the latest (SKILL-02).
+    /// Version to stay on; absent means the latest.
+    // SKILL-02
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::whole::<1, 1_000_000>")]
     pub version: Option<i64>,
-}
-
-/// What came of an agent's spec.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
-#[serde(rename_all = "camelCase")]
-pub struct AgentStatus {
-    /// `metadata.generation` this status speaks of; -1 before the first look.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
-    /// The source documents' *generation*: raised by start, restart and edits of
-    /// instructions, model, harness, skills or tools.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start_number: Option<i64>,
-    /// The `spec.starts` the operator has acted on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_starts: Option<i64>,
-    /// Start number whose Job has finished; that Job is never made again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub finished_start: Option<i64>,
-    /// Digest of instructions, model, harness, skills and tools at `startNumber`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub config_digest: Option<String>,
-    /// What the operator last saw as desired, so that a flip to running by kubectl
-    /// counts as a start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed_desired_state: Option<DesiredState>,
-    /// The last start of a process.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_start: Option<LastStart>,
-    /// The Deployment, Job or Pod that runs the harness.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workload: Option<WorkloadRef>,
-    /// `Running`, `Pending`, `Stopped`, `OnDemand`, `Expired` or `Archived`: the
-    /// STATE column. Never `Running` when nothing has started (UI-04).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
-    /// Mail address of this agent (LIFE-21).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mailbox: Option<String>,
-    /// Last sign of life; moves when liveness flips, or every five minutes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_heartbeat: Option<Time>,
-    /// How full the model's context is, in tens of percent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub context_percent: Option<i64>,
-    /// Document of the newest plan.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plan_document_id: Option<String>,
-    /// Conditions after Kubernetes' conventions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<Condition>,
-}
-
-/// The last start of a process.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
-#[serde(rename_all = "camelCase")]
-pub struct LastStart {
-    /// Start number the process was started for.
-    pub number: i64,
-    /// When the operator acted on it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at: Option<Time>,
-    /// Why the cluster refused it, in the cluster's words (LIFE-15).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<String>,
-}
-
-/// The object that runs a harness.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
-#[serde(rename_all = "camelCase")]
-pub struct WorkloadRef {
-    /// `Deployment`, `Job` or `Pod`.
-    pub kind: String,
-    /// Name in the agent's namespace.
-    pub name: String,
 }
 
 impl AgentSpec {

@@ -2,9 +2,12 @@
 
 use k8s_openapi::api::core::v1::ResourceRequirements;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::core::Rule;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::form::{self, forbidden};
 
 /// A harness: the program that runs agents, and which tools and features it has.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
@@ -17,40 +20,77 @@ use serde::{Deserialize, Serialize};
     status = "HarnessStatus",
     derive = "PartialEq",
     shortname = "hn",
-    category = "foundry"
+    category = "foundry",
+    doc = "A harness: the program that runs agents, and which tools and features it has.",
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type=='Ready')].status"}"#,
+    printcolumn = r#"{"name":"Image","type":"string","jsonPath":".status.image"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
+)]
+// The conversation server has no pod, so what describes one would be silently without
+// effect.
+#[x_kube(
+    validation = only_for_pods("image"),
+    validation = only_for_pods("command"),
+    validation = only_for_pods("resources"),
+    validation = only_for_pods("env"),
+    validation = only_for_pods("networkRole")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct HarnessSpec {
-    /// `pod` runs a workload; `chat` is served by the conversation server.
+    /// Where agents of this harness run: `pod` (the default) in a workload of their own;
+    /// `chat` in the conversation server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "pod"))]
+    #[schemars(schema_with = "form::choice::<HarnessHost>")]
     pub host: Option<HarnessHost>,
-    /// Container image; wins over the operator's `FOUNDRY_HARNESS_IMAGE`.
+    /// Container image. Absent means the operator's own choice, its variable
+    /// `FOUNDRY_HARNESS_IMAGE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::image")]
     pub image: Option<String>,
-    /// Program inside the image; `/harness` unless said otherwise (WORK-04).
+    /// Absolute path of the program inside the image, without arguments; `/harness` by
+    /// default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::command")]
     pub command: Option<String>,
     /// Extra features, such as `repo_scope`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "form::features")]
     pub features: Vec<String>,
-    /// Whether skills may be attached.
+    /// Whether skills may be attached to agents of this harness; not by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allows_skills: Option<bool>,
     /// Catalog tools this harness can run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "form::tool_names")]
     pub tools: Vec<String>,
-    /// Tools every agent on this harness has without a grant (MEM-12).
+    /// Tools every agent on this harness has without a grant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "form::tool_names")]
     pub always_granted: Vec<String>,
     /// CPU and memory of the harness container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::resources")]
     pub resources: Option<ResourceRequirements>,
-    /// Further environment variables of the harness container.
+    /// Further environment variables of the harness container. They are read by
+    /// everybody who may read the Harness: never secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "form::env")]
     pub env: Vec<EnvVar>,
-    /// `coding` puts the pod under the coding network policy (WORK-10, NET-03).
+    /// Network policy its pods fall under: `think` (the default) reaches platform
+    /// services only; `coding` reaches Git hosts and package registries too.
+    // WORK-10
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::choice::<NetworkRole>")]
     pub network_role: Option<NetworkRole>,
+}
+
+fn only_for_pods(field: &str) -> Rule {
+    forbidden(
+        &format!(".{field}"),
+        format!("self.host != 'chat' || !has(self.{field})"),
+        "is of a pod, and host: chat has none; leave it out",
+    )
 }
 
 /// Where a harness runs.
@@ -80,8 +120,10 @@ pub enum NetworkRole {
 #[serde(rename_all = "camelCase")]
 pub struct EnvVar {
     /// Variable name.
+    #[schemars(schema_with = "form::env_name")]
     pub name: String,
     /// Variable value.
+    #[schemars(schema_with = "form::words::<4096>")]
     pub value: String,
 }
 
@@ -94,8 +136,10 @@ pub struct HarnessStatus {
     pub observed_generation: Option<i64>,
     /// Image that pods of this harness get.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::words::<512>")]
     pub image: Option<String>,
     /// Conditions after Kubernetes' conventions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "form::conditions")]
     pub conditions: Vec<Condition>,
 }

@@ -6,14 +6,22 @@
 //! nowhere else.
 
 pub mod agent;
+pub mod budget;
 pub mod coding_run;
 pub mod condition;
+mod crd;
+mod form;
+pub mod generate;
 pub mod harness;
 pub mod meta;
 pub mod model;
 pub mod names;
+mod policies;
+pub mod rbac;
+pub mod yaml;
 
-pub use agent::{Agent, AgentSpec, AgentStatus};
+pub use agent::{Agent, AgentSpec, AgentState, AgentStatus};
+pub use budget::Budget;
 pub use coding_run::{CodingRun, CodingRunSpec, CodingRunStatus};
 pub use harness::{Harness, HarnessSpec, HarnessStatus};
 pub use model::{Model, ModelSpec, ModelStatus};

@@ -72,3 +72,20 @@ pub mod manager {
         INSTALL,
     ];
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::manager;
+
+    #[test]
+    fn every_writer_has_a_field_manager_of_its_own() {
+        let managers: BTreeSet<_> = manager::ALL.into_iter().collect();
+        assert_eq!(managers.len(), manager::ALL.len());
+        for manager in managers {
+            let (binary, writer) = manager.split_once('/').unwrap();
+            assert!(binary.starts_with("foundry-") && !writer.is_empty(), "{manager}");
+        }
+    }
+}

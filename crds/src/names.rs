@@ -19,3 +19,16 @@ pub fn job(agent: &str, start_number: i64) -> String {
 pub fn local_pod(agent: &str, start_number: i64) -> String {
     format!("foundry-agent-{agent}-{start_number}-local")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_AGENT_NAME, deployment, job};
+
+    /// WORK-01
+    #[test]
+    fn the_longest_agent_name_and_a_large_start_number_fit_a_dns_label() {
+        let agent = "a".repeat(MAX_AGENT_NAME);
+        assert_eq!(deployment(&agent).len(), 54);
+        assert_eq!(job(&agent, 99_999_999).len(), 63);
+    }
+}

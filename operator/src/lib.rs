@@ -1,1 +1,196 @@
-//! operator
+//! Makes the cluster match the resources.
+//!
+//! People and Git write intent as custom resources; this operator turns it into
+//! workloads and reports what came of it. It reads and writes the Kubernetes API
+//! only: no database, no model provider.
+
+pub mod agent;
+mod apply;
+mod caches;
+pub mod clock;
+mod conditions;
+pub mod config;
+mod context;
+mod controllers;
+pub mod error;
+mod events;
+mod harness;
+mod invalid;
+mod leader;
+mod members;
+mod metrics;
+mod model;
+mod pod;
+pub mod runtime;
+mod serve;
+mod slugs;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use kube::Client;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::clock::Clock;
+use crate::config::{Config, RuntimeConfig};
+use crate::context::{Backoff, Context};
+use crate::error::Error;
+use crate::events::Events;
+use crate::leader::{Candidate, Term};
+use crate::metrics::Metrics;
+use crate::runtime::Runtime;
+use crate::runtime::cluster::Cluster;
+use crate::runtime::local::Local;
+use crate::serve::{Health, Phase};
+use crate::slugs::Slugs;
+
+/// How long what is under way may take to finish after the signal to stop: above
+/// the longest single write.
+const GRACE: Duration = Duration::from_secs(25);
+
+/// A client of the control plane that `KUBECONFIG` or the pod's own configuration
+/// names.
+pub async fn connect() -> Result<Client, Error> {
+    let config = kube::Config::infer().await.map_err(Error::Kubeconfig)?;
+    Client::try_from(config).map_err(Error::Client)
+}
+
+/// Runs the operator until `shutdown`, then finishes what is under way and hands
+/// the lease over.
+pub async fn run(client: Client, config: Config, shutdown: CancellationToken) -> Result<(), Error> {
+    let clock = Clock::system();
+    let metrics = Metrics::new();
+    let health = Health::default();
+    let listener = serve::bind(&config).await?;
+    let tasks = TaskTracker::new();
+    let probes = CancellationToken::new();
+    tasks.spawn(serve_probes(listener, health.clone(), metrics.clone(), probes.clone()));
+
+    let candidate = Candidate::new(client.clone(), &config, clock.clone());
+    let outcome = loop {
+        health.set(Phase::Standby);
+        metrics.leads(false);
+        let parts = Parts { client: &client, config: &config, clock: &clock, metrics: &metrics };
+        let term = candidate
+            .lead(&shutdown, |lost| parts.work(health.clone(), shutdown.clone(), lost))
+            .await;
+        match term {
+            Term::Ended(outcome) => break outcome,
+            Term::NeverLed => break Ok(()),
+            Term::Lost => {}
+        }
+    };
+    health.set(Phase::Stopping);
+    metrics.leads(false);
+    probes.cancel();
+    tasks.close();
+    tasks.wait().await;
+    outcome
+}
+
+async fn serve_probes(
+    listener: tokio::net::TcpListener,
+    health: Health,
+    metrics: Metrics,
+    stop: CancellationToken,
+) {
+    if let Err(error) = serve::serve(listener, health, metrics, stop).await {
+        tracing::error!(%error, "failed to serve probes and metrics");
+    }
+}
+
+/// What one term of leadership is made of.
+struct Parts<'a> {
+    client: &'a Client,
+    config: &'a Config,
+    clock: &'a Clock,
+    metrics: &'a Metrics,
+}
+
+impl Parts<'_> {
+    /// One term of leadership: fresh caches, all controllers, the runtime's keeper.
+    async fn work(
+        self,
+        health: Health,
+        shutdown: CancellationToken,
+        lost: CancellationToken,
+    ) -> Result<(), Error> {
+        let Self { client, config, clock, metrics } = self;
+        health.set(Phase::Reading);
+        metrics.leads(true);
+        let stop = lost.child_token();
+        let slugs = Arc::new(Slugs::default());
+        let mut caches = BTreeMap::new();
+        let mut streams = Vec::new();
+        for namespace in &config.namespaces {
+            let (cache, stream) = caches::watch_namespace(client, namespace, &slugs);
+            caches.insert(namespace.clone(), cache);
+            streams.push((namespace.clone(), stream));
+        }
+        let runtime = self::runtime(client, config, clock, metrics)?;
+        let context = Arc::new(Context {
+            client: client.clone(),
+            config: config.clone(),
+            clock: clock.clone(),
+            runtime: Arc::clone(&runtime),
+            caches,
+            slugs,
+            events: Events::new(client.clone(), &config.identity),
+            metrics: metrics.clone(),
+            backoff: Backoff::default(),
+        });
+        let controllers: Vec<_> = streams
+            .into_iter()
+            .flat_map(|(namespace, stream)| {
+                controllers::run(client, &namespace, stream, &context, &stop)
+            })
+            .collect();
+
+        let announce = async {
+            let mut whole = true;
+            for caches in context.caches.values() {
+                whole &= caches.wait_until_ready().await.is_ok();
+            }
+            if whole {
+                health.set(Phase::Leading);
+            }
+            std::future::pending::<()>().await;
+        };
+        let mut controllers = std::pin::pin!(join_all(controllers));
+        let mut keeper = std::pin::pin!(runtime.keep(stop.clone()));
+        tokio::select! {
+            _ = &mut controllers => return Ok(()),
+            outcome = &mut keeper => return outcome,
+            () = announce => {}
+            () = shutdown.cancelled() => {}
+        }
+        health.set(Phase::Stopping);
+        stop.cancel();
+        let finished = async { tokio::join!(&mut controllers, &mut keeper).1 };
+        tokio::time::timeout(GRACE, finished).await.unwrap_or_else(|_| {
+            tracing::warn!(seconds = GRACE.as_secs(), "failed to finish in time; leaving");
+            Ok(())
+        })
+    }
+}
+
+fn runtime(
+    client: &Client,
+    config: &Config,
+    clock: &Clock,
+    metrics: &Metrics,
+) -> Result<Arc<dyn Runtime>, Error> {
+    Ok(match &config.runtime {
+        RuntimeConfig::Cluster => Arc::new(Cluster),
+        RuntimeConfig::Local(local) => Arc::new(Local::new(
+            client.clone(),
+            config.namespaces.clone(),
+            local.clone(),
+            clock.clone(),
+            metrics.clone(),
+        )?),
+    })
+}

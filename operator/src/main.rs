@@ -1,1 +1,57 @@
-fn main() {}
+//! `foundry-operator`: reads settings, connects, runs until it is told to stop.
+
+use anyhow::Context as _;
+use clap::Parser as _;
+use foundry_operator::config::{Arguments, Config};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+
+fn main() -> anyhow::Result<()> {
+    let arguments = Arguments::parse();
+    if arguments.die_with_parent {
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))
+            .context("failed to ask for a signal when the parent ends")?;
+    }
+    tracing_subscriber::fmt()
+        .json()
+        .with_env_filter(EnvFilter::new(&arguments.log))
+        .with_writer(std::io::stderr)
+        .init();
+    rustls::crypto::aws_lc_rs::default_provider()
+        .install_default()
+        .map_err(|_| anyhow::anyhow!("failed to install the TLS provider: another one is there"))?;
+    let config = Config::new(arguments)?;
+
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("failed to start the async runtime")?;
+    runtime.block_on(async {
+        let client = foundry_operator::connect().await?;
+        let shutdown = CancellationToken::new();
+        tokio::select! {
+            outcome = foundry_operator::run(client, config, shutdown.clone()) => outcome?,
+            () = async { told_to_stop().await; shutdown.cancel(); std::future::pending().await } => {}
+        }
+        Ok(())
+    })
+}
+
+/// Resolves on SIGTERM or Ctrl-C.
+async fn told_to_stop() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+        }
+        Err(error) => {
+            tracing::error!(%error, "failed to listen for SIGTERM; only Ctrl-C stops this process");
+            if tokio::signal::ctrl_c().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}

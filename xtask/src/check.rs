@@ -108,7 +108,9 @@ fn floor_faults(metadata: &Value) -> Vec<String> {
                 match floors.get(name) {
                     Some(floor) if below < floor => {}
                     Some(_) => faults.push(format!("{name} uses {used}, which is not below it")),
-                    None => faults.push(format!("{name} uses {used}: test crates use none of ours")),
+                    None => {
+                        faults.push(format!("{name} uses {used}: test crates use none of ours"));
+                    }
                 }
             }
         }

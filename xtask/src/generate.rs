@@ -59,8 +59,10 @@ fn files() -> anyhow::Result<Vec<(String, String)>> {
         .into_iter()
         .map(|(name, text)| (name.to_owned(), text))
         .collect();
-    let openapi =
-        repository::capture("cargo", &["run", "--quiet", "--package", "foundry-api", "--", "openapi"])?;
+    // All targets, as the suites are built: one set of features, nothing built twice.
+    repository::run("cargo", &["build", "--quiet", "--workspace", "--all-targets"])?;
+    let api = testenv::bin_folder()?.join("foundry-api");
+    let openapi = repository::capture(&api.to_string_lossy(), &["openapi"])?;
     files.push(("api-shim/openapi.json".to_owned(), openapi));
     Ok(files)
 }

@@ -100,8 +100,8 @@ fn tests(file: &Path, text: &str, areas: &BTreeSet<&str>) -> Vec<(String, String
         } else if let Some(name) = function_name(line) {
             if is_test {
                 pending.extend(ids_in_name(name, areas));
-                let test = format!("{}::{name}", file.display());
-                found.extend(pending.iter().map(|id| (id.clone(), test.clone())));
+                let proof = format!("{}::{name}", file.display());
+                found.extend(pending.iter().map(|id| (id.clone(), proof.clone())));
             }
             pending.clear();
             is_test = false;

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// A failed model call, as the provider or the network truly stated it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct LlmError {
     /// What kind of failure it is.
@@ -18,7 +20,8 @@ pub struct LlmError {
 }
 
 /// Kinds of failure, by true upstream status (KERN-19).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
     /// 429: over a rate or usage limit.
     Limited,
@@ -44,4 +47,54 @@ pub enum ErrorKind {
     BadRequest,
     /// The provider refused to answer.
     Refused,
+}
+
+impl LlmError {
+    /// An error of this crate's own finding, without any response.
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, status: None, message: message.into(), retry_after: None }
+    }
+
+    /// The stream broke the protocol.
+    pub(crate) fn broken(what: &str) -> Self {
+        Self { status: Some(200), ..Self::new(ErrorKind::Broken, what) }
+    }
+
+    /// What came is not what this wire says.
+    pub(crate) fn not_understood(error: &serde_json::Error, data: &str) -> Self {
+        let quote = bounded(data);
+        Self::broken(&format!("the reply was not understood ({error}): {quote}"))
+    }
+
+    /// KERN-15
+    pub(crate) fn no_completion() -> Self {
+        let words = "the reply held no content, no tool call and no stop reason";
+        Self { status: Some(200), ..Self::new(ErrorKind::NoCompletion, words) }
+    }
+
+    /// A request that no wire can carry.
+    pub(crate) fn unwritable(error: &serde_json::Error) -> Self {
+        Self::new(ErrorKind::BadRequest, format!("failed to write the request: {error}"))
+    }
+
+    /// The window in tokens, where a provider that refused an overflow names it.
+    pub fn stated_window(&self) -> Option<u64> {
+        if self.kind == ErrorKind::Overflow {
+            crate::failure::overflow::stated_window(&self.message)
+        } else {
+            None
+        }
+    }
+}
+
+/// Most characters of another's words that an error repeats.
+const QUOTED: usize = 1000;
+
+/// Another's words, as far as a person will read.
+pub(crate) fn bounded(words: &str) -> String {
+    let words = words.trim();
+    match words.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words.to_owned(),
+    }
 }

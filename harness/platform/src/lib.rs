@@ -1,1 +1,22 @@
-//! harness/platform
+//! What every host of an agent shares: event log, heartbeat, inbox, tool catalog,
+//! the platform's own tools, the thoughts renderer and the telling of a turn.
+//!
+//! All I/O comes in through [`api::Api`], an output and a [`clock::Clock`], so that
+//! a harness process and the API itself can both host an agent.
+
+pub mod api;
+pub mod catalog;
+pub mod clock;
+pub mod events;
+#[cfg(any(test, feature = "fake"))]
+pub mod fake;
+pub mod gate;
+pub mod heartbeat;
+pub mod inbox;
+pub mod narrate;
+pub mod redact;
+pub mod retry;
+pub mod runs;
+pub mod text;
+pub mod thoughts;
+pub mod tools;

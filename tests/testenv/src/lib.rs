@@ -1,1 +1,46 @@
-//! tests/testenv
+//! What tests and the demo run on: a real Kubernetes control plane, a real
+//! PostgreSQL, and processes that end when their owner ends.
+//!
+//! One control plane serves a whole run; a test takes a namespace of it. `cargo
+//! xtask test` starts the shared one and names its folder in
+//! `FOUNDRY_TEST_RUN_DIR`; without that variable a test process starts its own.
+
+mod apply;
+mod audit;
+mod binaries;
+mod control_plane;
+mod eventually;
+mod executables;
+mod fail;
+mod install;
+mod namespace;
+mod ports;
+mod postgres;
+mod process;
+mod random;
+mod real_model;
+mod run_folder;
+mod settings;
+pub mod stack;
+mod workspace;
+
+pub use audit::Write;
+pub use binaries::{bin, folder as bin_folder};
+pub use control_plane::{ControlPlane, Durability, control_plane, shared_control_plane_folder};
+pub use eventually::{eventually, within};
+pub use executables::{CONTROL_PLANE_TOOLS, Executables, GoModule};
+pub use install::wait_until_policies_act;
+pub use namespace::{TestNamespace, namespace};
+pub use ports::free_port;
+pub use postgres::{PostgresServer, postgres, shared_postgres_file};
+pub use process::Process;
+pub use real_model::{RealModel, real_model};
+pub use run_folder::RunFolder;
+pub use settings::cache_folder;
+pub use workspace::root as workspace_root;
+
+/// Installs the TLS provider every client of ours uses. Whoever comes second
+/// finds it installed, which is what was wanted.
+pub fn install_tls_provider() {
+    drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+}

@@ -1,1 +1,57 @@
-fn main() {}
+//! The scripted model as a process: a script in, a port out, every request captured.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+use fakes::model::ModelServer;
+use fakes::model::file::ScriptFile;
+use fakes::process;
+
+/// Serves a scripted model over both wires until it is asked to end.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Address to listen on; port 0 takes a free one.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Script file, YAML or JSON.
+    #[arg(long)]
+    script: PathBuf,
+    /// File to write the port to.
+    #[arg(long)]
+    port_file: Option<PathBuf>,
+    /// File that gets each request as one line of JSON.
+    #[arg(long)]
+    capture: Option<PathBuf>,
+    /// Ends with the process that started it.
+    #[arg(long, env = "FOUNDRY_PDEATHSIG", value_parser = clap::builder::BoolishValueParser::new(), action = clap::ArgAction::Set, default_value = "0")]
+    die_with_parent: bool,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    process::run(serve(args))
+}
+
+async fn serve(args: Args) -> anyhow::Result<()> {
+    if args.die_with_parent {
+        process::die_with_parent()?;
+    }
+    let script = ScriptFile::read(&args.script)?;
+    let server = ModelServer::listen(args.listen)
+        .await
+        .with_context(|| format!("failed to listen on {}", args.listen))?;
+    if let Some(file) = args.capture {
+        server.capture_to(file);
+    }
+    script.play_on(&server);
+    if let Some(file) = &args.port_file {
+        process::write_port(file, server.address().port())?;
+    }
+    process::say(&format!("scripted-model listens on {}", server.url()))?;
+    process::asked_to_end().await?;
+    server.stop().await;
+    server.finish().map_err(|complaints| anyhow::anyhow!(complaints))
+}

@@ -1,0 +1,114 @@
+//! What can be asked, in the words of `policies/schema.cedarschema`.
+
+use std::fmt;
+
+use prometheus_client::encoding::EncodeLabelValue;
+
+/// An action of the schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub enum Action {
+    WhoAmI,
+    ReadCatalog,
+    ListAgents,
+    CreateAgent,
+    ReadAgent,
+    ListChildren,
+    ReadRuns,
+    ReadLogs,
+    ReadMemories,
+    ReadThoughts,
+    ReadUsage,
+    EditAgent,
+    StartAgent,
+    StopAgent,
+    RestartAgent,
+    ExpireAgent,
+    ArchiveAgent,
+    RecordWake,
+    Remember,
+    CallModel,
+    DeleteMemory,
+    PollInbox,
+    RecordRun,
+    AppendLogs,
+    SendHeartbeat,
+}
+
+/// What an action is asked of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The caller's workspace.
+    Workspace,
+    /// One agent, to read it.
+    AgentRead,
+    /// One agent, to change it.
+    AgentChange,
+    /// One agent, as its own process.
+    AgentReport,
+}
+
+impl Action {
+    /// Every action.
+    pub const ALL: [Self; 25] = [
+        Self::WhoAmI,
+        Self::ReadCatalog,
+        Self::ListAgents,
+        Self::CreateAgent,
+        Self::ReadAgent,
+        Self::ListChildren,
+        Self::ReadRuns,
+        Self::ReadLogs,
+        Self::ReadMemories,
+        Self::ReadThoughts,
+        Self::ReadUsage,
+        Self::EditAgent,
+        Self::StartAgent,
+        Self::StopAgent,
+        Self::RestartAgent,
+        Self::ExpireAgent,
+        Self::ArchiveAgent,
+        Self::RecordWake,
+        Self::Remember,
+        Self::CallModel,
+        Self::DeleteMemory,
+        Self::PollInbox,
+        Self::RecordRun,
+        Self::AppendLogs,
+        Self::SendHeartbeat,
+    ];
+
+    /// What this action is asked of.
+    pub fn scope(self) -> Scope {
+        match self {
+            Self::WhoAmI | Self::ReadCatalog | Self::ListAgents | Self::CreateAgent => {
+                Scope::Workspace
+            }
+            Self::ReadAgent
+            | Self::ListChildren
+            | Self::ReadRuns
+            | Self::ReadLogs
+            | Self::ReadMemories
+            | Self::ReadThoughts
+            | Self::ReadUsage => Scope::AgentRead,
+            Self::EditAgent
+            | Self::StartAgent
+            | Self::StopAgent
+            | Self::RestartAgent
+            | Self::ExpireAgent
+            | Self::ArchiveAgent
+            | Self::RecordWake
+            | Self::Remember
+            | Self::CallModel
+            | Self::DeleteMemory => Scope::AgentChange,
+            Self::PollInbox | Self::RecordRun | Self::AppendLogs | Self::SendHeartbeat => {
+                Scope::AgentReport
+            }
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}

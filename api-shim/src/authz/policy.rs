@@ -1,0 +1,236 @@
+//! The embedded Cedar policies: read, validated strictly and asked.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::Write as _,
+};
+
+use cedar_policy::{
+    Authorizer, Context, Decision as CedarDecision, Entities, Entity, EntityId, EntityTypeName,
+    EntityUid, PolicySet, Request, RestrictedExpression, Schema, ValidationMode, Validator,
+};
+
+use super::{Action, Decision};
+use crate::identity::{Actor, Principal};
+
+const SCHEMA: &str = include_str!("../../policies/schema.cedarschema");
+const POLICIES: [(&str, &str); 4] = [
+    ("limits.cedar", include_str!("../../policies/limits.cedar")),
+    ("person.cedar", include_str!("../../policies/person.cedar")),
+    ("pod.cedar", include_str!("../../policies/pod.cedar")),
+    ("service.cedar", include_str!("../../policies/service.cedar")),
+];
+
+/// Why the policies cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// The schema does not parse.
+    #[error("policies/schema.cedarschema is not a schema: {0}")]
+    Schema(String),
+    /// A policy file does not parse.
+    #[error("policies/{file} is not a policy file: {cause}")]
+    Policy {
+        /// The file.
+        file: &'static str,
+        /// Cedar's words.
+        cause: String,
+    },
+    /// The policies do not fit the schema.
+    #[error("the policies do not fit the schema: {0}")]
+    Invalid(String),
+    /// An entity of a request could not be built.
+    #[error("failed to build entity: {0}")]
+    Entity(String),
+}
+
+/// The policies in force.
+pub struct Policies {
+    schema: Schema,
+    set: PolicySet,
+    authorizer: Authorizer,
+}
+
+impl Policies {
+    /// The policies this binary carries.
+    pub fn embedded() -> Result<Self, PolicyError> {
+        Self::read(SCHEMA, &POLICIES)
+    }
+
+    /// Reads a schema and policy files and validates one against the other.
+    pub fn read(
+        schema: &str,
+        files: &[(&'static str, &str)],
+    ) -> Result<Self, PolicyError> {
+        let (schema, _) = Schema::from_cedarschema_str(schema)
+            .map_err(|error| PolicyError::Schema(error.to_string()))?;
+        let policies = policy_set(files)?;
+        let checked =
+            Validator::new(schema.clone()).validate(&policies, ValidationMode::Strict);
+        if !checked.validation_passed_without_warnings() {
+            let mut words = String::new();
+            for error in checked.validation_errors() {
+                write!(words, "{error}; ").map_err(|e| PolicyError::Invalid(e.to_string()))?;
+            }
+            for warning in checked.validation_warnings() {
+                write!(words, "{warning}; ").map_err(|e| PolicyError::Invalid(e.to_string()))?;
+            }
+            return Err(PolicyError::Invalid(words));
+        }
+        Ok(Self { schema, set: policies, authorizer: Authorizer::new() })
+    }
+
+    /// Decides an action on the caller's workspace.
+    pub fn decide_workspace(&self, caller: &Principal, action: Action) -> Decision {
+        let asked = uid("Workspace", &caller.workspace).and_then(|workspace| {
+            self.ask(caller, action, workspace, Vec::new())
+        });
+        asked.unwrap_or_else(|error| refusal(&error))
+    }
+
+    /// Decides an action on an agent with these ancestors, parent first.
+    pub fn decide_agent(
+        &self,
+        caller: &Principal,
+        action: Action,
+        id: &str,
+        ancestors: &[String],
+    ) -> Decision {
+        let asked = agent_entities(&caller.workspace, id, ancestors).and_then(|entities| {
+            self.ask(caller, action, agent_uid(&caller.workspace, id)?, entities)
+        });
+        asked.unwrap_or_else(|error| refusal(&error))
+    }
+
+    fn ask(
+        &self,
+        caller: &Principal,
+        action: Action,
+        resource: EntityUid,
+        mut entities: Vec<Entity>,
+    ) -> Result<Decision, PolicyError> {
+        let principal = principal_entity(caller)?;
+        let request = Request::new(
+            principal.uid(),
+            uid("Action", &action.to_string())?,
+            resource,
+            Context::empty(),
+            Some(&self.schema),
+        )
+        .map_err(|error| PolicyError::Entity(error.to_string()))?;
+        entities.push(principal);
+        if let Actor::Agent { id, .. } = &caller.actor {
+            let own = agent_uid(&caller.workspace, id)?;
+            // A pod may ask about another agent; its own must be known then too.
+            if !entities.iter().any(|entity| entity.uid() == own) {
+                entities.push(Entity::new_no_attrs(own, HashSet::new()));
+            }
+        }
+        let entities = Entities::from_entities(entities, Some(&self.schema))
+            .map_err(|error| PolicyError::Entity(error.to_string()))?;
+        let response = self.authorizer.is_authorized(&request, &self.set, &entities);
+        let diagnostics = response.diagnostics();
+        if let Some(error) = diagnostics.errors().next() {
+            return Ok(refusal(&PolicyError::Invalid(error.to_string())));
+        }
+        let mut ids = diagnostics.reason().map(|id| self.named(id)).collect::<Vec<_>>();
+        ids.sort();
+        Ok(match response.decision() {
+            CedarDecision::Allow => {
+                Decision { allowed: true, because: format!("policy {}", ids.join(", ")) }
+            }
+            CedarDecision::Deny if ids.is_empty() => {
+                Decision { allowed: false, because: "no policy permits it".to_owned() }
+            }
+            CedarDecision::Deny => {
+                Decision { allowed: false, because: format!("policy {}", ids.join(", ")) }
+            }
+        })
+    }
+
+    /// The `@id` of a policy, which unlike Cedar's own number survives an edit.
+    fn named(&self, id: &cedar_policy::PolicyId) -> String {
+        self.set.annotation(id, "id").map_or_else(|| id.to_string(), str::to_owned)
+    }
+}
+
+fn refusal(error: &PolicyError) -> Decision {
+    tracing::error!(cause = %error, "failed to evaluate the policies; the request is refused");
+    Decision { allowed: false, because: "the policies could not be evaluated".to_owned() }
+}
+
+/// All files as one set: each is parsed alone, so that an error names its file.
+fn policy_set(files: &[(&'static str, &str)]) -> Result<PolicySet, PolicyError> {
+    let mut all = PolicySet::new();
+    for (file, text) in files {
+        let failed = |cause: String| PolicyError::Policy { file, cause };
+        let parsed = text.parse::<PolicySet>().map_err(|error| failed(error.to_string()))?;
+        for policy in parsed.policies() {
+            let id = policy
+                .annotation("id")
+                .filter(|id| !id.is_empty())
+                .ok_or_else(|| failed(format!("policy {} has no @id", policy.id())))?;
+            let id = id.parse().map_err(|_| failed(format!("{id} is no policy id")))?;
+            all.add(policy.new_id(id)).map_err(|error| failed(error.to_string()))?;
+        }
+    }
+    Ok(all)
+}
+
+fn principal_entity(caller: &Principal) -> Result<Entity, PolicyError> {
+    let workspace = reference(&uid("Workspace", &caller.workspace)?);
+    let mut attributes = HashMap::from([("workspace".to_owned(), workspace)]);
+    let kind = match &caller.actor {
+        Actor::Person { .. } => {
+            let roles = caller.roles.iter().cloned().map(RestrictedExpression::new_string);
+            attributes.insert("roles".to_owned(), RestrictedExpression::new_set(roles));
+            "Person"
+        }
+        Actor::Agent { id, .. } => {
+            let agent = reference(&agent_uid(&caller.workspace, id)?);
+            attributes.insert("agent".to_owned(), agent);
+            "Pod"
+        }
+        Actor::Service { agent } => {
+            if let Some(id) = agent {
+                let agent = reference(&agent_uid(&caller.workspace, id)?);
+                attributes.insert("agent".to_owned(), agent);
+            }
+            "Service"
+        }
+    };
+    Entity::new(uid(kind, &caller.subject)?, attributes, HashSet::new())
+        .map_err(|error| PolicyError::Entity(error.to_string()))
+}
+
+/// The agent, each of its ancestors and the workspace, every one under the next.
+fn agent_entities(
+    workspace: &str,
+    id: &str,
+    ancestors: &[String],
+) -> Result<Vec<Entity>, PolicyError> {
+    let top = uid("Workspace", workspace)?;
+    let mut entities = vec![Entity::new_no_attrs(top.clone(), HashSet::new())];
+    let mut above = None;
+    for name in ancestors.iter().map(String::as_str).rev().chain([id]) {
+        let this = agent_uid(workspace, name)?;
+        let parents = [Some(top.clone()), above].into_iter().flatten().collect();
+        entities.push(Entity::new_no_attrs(this.clone(), parents));
+        above = Some(this);
+    }
+    Ok(entities)
+}
+
+fn agent_uid(workspace: &str, id: &str) -> Result<EntityUid, PolicyError> {
+    uid("Agent", &format!("{workspace}/{id}"))
+}
+
+fn reference(uid: &EntityUid) -> RestrictedExpression {
+    RestrictedExpression::new_entity_uid(uid.clone())
+}
+
+fn uid(kind: &str, id: &str) -> Result<EntityUid, PolicyError> {
+    let kind: EntityTypeName = format!("Foundry::{kind}")
+        .parse()
+        .map_err(|error: cedar_policy::ParseErrors| PolicyError::Entity(error.to_string()))?;
+    Ok(EntityUid::from_type_name_and_id(kind, EntityId::new(id)))
+}

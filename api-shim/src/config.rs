@@ -1,0 +1,106 @@
+//! Settings, each an environment variable; a secret is only ever named by its file.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use clap::Args;
+use foundry_crds::meta;
+
+use crate::identity::jwt::Issuer;
+
+/// How long a shutdown waits for requests under way.
+pub const DRAIN: Duration = Duration::from_secs(20);
+
+/// Settings of `foundry-api`.
+#[derive(Args, Clone, Debug)]
+pub struct Config {
+    /// Address to listen on.
+    #[arg(long, env = "FOUNDRY_API_LISTEN", default_value = "0.0.0.0:8080")]
+    pub listen: SocketAddr,
+
+    /// Database: `sqlite:<path>` or `postgres://user@host/name`. A SQLite file in the data
+    /// folder when absent.
+    #[arg(long, env = "FOUNDRY_DATABASE_URL", hide_env_values = true)]
+    pub database_url: Option<String>,
+
+    /// Folder for data of this API's own.
+    #[arg(long, env = "FOUNDRY_DATA_DIR", default_value = "/var/lib/foundry")]
+    pub data_dir: PathBuf,
+
+    /// Namespaces that are workspaces; a service that names none means the first.
+    #[arg(
+        long,
+        env = "FOUNDRY_WATCH_NAMESPACES",
+        value_delimiter = ',',
+        default_value = meta::DEFAULT_NAMESPACE,
+        value_parser = namespace
+    )]
+    pub watch_namespaces: Vec<String>,
+
+    /// File with the service token; without it no service can call.
+    #[arg(long, env = "FOUNDRY_SERVICE_TOKEN_FILE")]
+    pub service_token_file: Option<PathBuf>,
+
+    /// Issuer of persons' tokens; without it no person can call.
+    #[arg(long, env = "FOUNDRY_OIDC_ISSUER")]
+    pub oidc_issuer: Option<String>,
+
+    /// Audience that persons' tokens must name.
+    #[arg(long, env = "FOUNDRY_OIDC_AUDIENCE", default_value = "foundry")]
+    pub oidc_audience: String,
+
+    /// Address of the issuer's keys; found by its discovery document when absent.
+    #[arg(long, env = "FOUNDRY_OIDC_JWKS_URL")]
+    pub oidc_jwks_url: Option<String>,
+
+    /// Claim that lists a person's workspaces.
+    #[arg(long, env = "FOUNDRY_OIDC_WORKSPACES_CLAIM", default_value = "workspaces")]
+    pub oidc_workspaces_claim: String,
+
+    /// Claim that lists a person's roles: viewer, member, admin.
+    #[arg(long, env = "FOUNDRY_OIDC_ROLES_CLAIM", default_value = "roles")]
+    pub oidc_roles_claim: String,
+
+    /// What is logged, as in `info,foundry_api=debug`. Audit records always are.
+    #[arg(long, env = "FOUNDRY_LOG", default_value = "info")]
+    pub log: String,
+
+    /// Ends this process when its parent ends: for demos and tests.
+    #[arg(long, env = "FOUNDRY_PDEATHSIG", value_parser = flag, default_value = "0")]
+    pub pdeathsig: bool,
+}
+
+impl Config {
+    /// The issuer of persons' tokens, when one is configured.
+    pub fn issuer(&self) -> Option<Issuer> {
+        self.oidc_issuer.clone().map(|url| Issuer {
+            url,
+            audience: self.oidc_audience.clone(),
+            jwks_url: self.oidc_jwks_url.clone(),
+            workspaces_claim: self.oidc_workspaces_claim.clone(),
+            roles_claim: self.oidc_roles_claim.clone(),
+        })
+    }
+
+    /// Where the SQLite file is when no database is named.
+    pub fn database_file(&self) -> PathBuf {
+        self.data_dir.join("foundry.db")
+    }
+}
+
+fn namespace(name: &str) -> Result<String, String> {
+    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let name = name.trim();
+    if !name.is_empty() && name.len() <= 63 && name.bytes().all(inside) {
+        Ok(name.to_owned())
+    } else {
+        Err(format!("{name:?} is not the name of a namespace"))
+    }
+}
+
+fn flag(value: &str) -> Result<bool, String> {
+    match value {
+        "1" | "true" => Ok(true),
+        "" | "0" | "false" => Ok(false),
+        other => Err(format!("{other:?} is neither 1 nor 0")),
+    }
+}

@@ -1,0 +1,29 @@
+//! `GET /v1/agents/{id}/children`.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use foundry_client::{AgentPage, Problem as ProblemDocument};
+
+use super::list::page;
+use crate::{app::App, authz::Action, extract::Caller, problem::Problem};
+
+/// Lists every agent that this one spawned, archived ones included (ROUTE-09).
+#[utoipa::path(
+    get, path = "/v1/agents/{id}/children", tag = "agents",
+    params(("id" = String, Path, description = "the parent")),
+    responses((status = 200, body = AgentPage), (status = 404, body = ProblemDocument))
+)]
+pub async fn list_children(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<AgentPage>, Problem> {
+    app.authorize_agent(&caller, Action::ListChildren, &id).await?;
+    let children = app.cluster.agents.select(&caller.0.workspace, |agent| {
+        (agent.spec.parent.as_deref() == Some(&id)).then(|| agent.clone())
+    });
+    let all = children.len();
+    page(&app, &caller, children, all).await.map(Json)
+}

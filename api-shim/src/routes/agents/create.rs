@@ -1,0 +1,52 @@
+//! `POST /v1/agents`.
+
+use axum::{Json, extract::State};
+use foundry_client::{AgentView, CreateAgent, Problem as ProblemDocument};
+use http::StatusCode;
+
+use super::find_harness;
+use crate::{
+    agents::{
+        draft::{self, Workspace},
+        view::{self, Rows, slug_of},
+    },
+    app::App,
+    authz::Action,
+    extract::{Caller, Payload},
+    problem::Problem,
+};
+
+/// Creates an agent of the caller's. It does not run until it is started (ROUTE-01).
+#[utoipa::path(
+    post, path = "/v1/agents", tag = "agents",
+    request_body = CreateAgent,
+    responses(
+        (status = 201, body = AgentView),
+        (status = 409, body = ProblemDocument, description = "the id or slug is taken"),
+        (status = 422, body = ProblemDocument, description = "a field is wrong; nothing was written"),
+    )
+)]
+pub async fn create_agent(
+    State(app): State<App>,
+    caller: Caller,
+    payload: Payload,
+) -> Result<(StatusCode, Json<AgentView>), Problem> {
+    app.authorize(&caller, Action::CreateAgent)?;
+    let request: CreateAgent = payload.parse()?;
+    let name = &caller.0.workspace;
+    let harness = find_harness(&app, name, &request.harness_id).await?;
+    let models = app.cluster.models.select(name, |model| Some(model.clone()));
+    let workspace = Workspace { name, harness, models: &models };
+    let agent = draft::create(request, &caller.0.subject, &workspace)?;
+
+    let slug = slug_of(&agent);
+    let id = agent.metadata.name.clone().unwrap_or_default();
+    app.slugs.take(&slug, name, &id).await?;
+    match app.cluster.create_agent(&agent).await {
+        Ok(created) => Ok((StatusCode::CREATED, Json(view::of(&created, Rows::default())))),
+        Err(error) => {
+            app.slugs.give_back(&slug).await;
+            Err(error.into_problem())
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! `POST /v1/agents/{id}/restart`.
+
+use axum::{
+    Json,
+    extract::{Path, State},
+};
+use foundry_client::{AgentView, Problem as ProblemDocument};
+
+use super::perform;
+use crate::{
+    agents::verbs::Verb, app::App, authz::Action, extract::Caller, problem::Problem,
+};
+
+/// Replaces a running agent's process, or brings an expired ephemeral agent back
+/// (ROUTE-06).
+#[utoipa::path(
+    post, path = "/v1/agents/{id}/restart", tag = "agents",
+    params(("id" = String, Path, description = "the agent")),
+    responses(
+        (status = 200, body = AgentView),
+        (status = 404, body = ProblemDocument),
+        (status = 409, body = ProblemDocument, description = "the agent is archived, or there is nothing to restart"),
+        (status = 503, body = ProblemDocument, description = "the cluster refused; its words are in the detail"),
+    )
+)]
+pub async fn restart_agent(
+    State(app): State<App>,
+    caller: Caller,
+    Path(id): Path<String>,
+) -> Result<Json<AgentView>, Problem> {
+    perform(&app, &caller, Action::RestartAgent, Verb::Restart, &id).await
+}

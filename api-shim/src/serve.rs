@@ -1,0 +1,199 @@
+//! Starting, serving and ending.
+
+use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use axum::serve::ListenerExt;
+use foundry_relay::{BuildError, Limits, Relay, RelayOptions};
+use foundry_store::Store;
+use tokio::net::TcpListener;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use crate::{
+    app::{self, App, AppState, Clock},
+    agents::{slugs::Slugs, verbs::Verbs},
+    authz::{Authorizer, PolicyError},
+    bell::Bells,
+    cluster::Cluster,
+    config::{Config, DRAIN},
+    identity::{Identity, jwt::Persons, pod::Pods, service::Services},
+    metrics::Metrics,
+    models::ClusterModels,
+    reported::Reporter,
+};
+
+/// Longest time to get a connection to an issuer.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Why the API does not start, in one line that says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The address is taken or not ours.
+    #[error("failed to listen on {address}: {source}; free it or set FOUNDRY_API_LISTEN")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The data folder cannot be made.
+    #[error("failed to create data folder {}: {source}; set FOUNDRY_DATA_DIR", path.display())]
+    DataFolder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The store does not open; its words say what to do.
+    #[error("{0}")]
+    Store(#[source] foundry_store::Error),
+    /// The service token cannot be read.
+    #[error("failed to read service token file {}: {source}; check FOUNDRY_SERVICE_TOKEN_FILE", path.display())]
+    ServiceToken {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The embedded policies are broken.
+    #[error("{0}")]
+    Policies(#[source] PolicyError),
+    /// The relay cannot be set up.
+    #[error("{0}")]
+    Relay(#[source] BuildError),
+    /// An HTTP client cannot be built.
+    #[error("failed to build http client: {0}")]
+    HttpClient(#[source] reqwest::Error),
+    /// The cluster's configuration is unusable.
+    #[error("failed to build kubernetes client: {0}; check KUBECONFIG")]
+    KubeClient(#[source] Box<kube::Error>),
+    /// Serving ended by itself.
+    #[error("failed to serve: {0}")]
+    Serve(#[source] io::Error),
+}
+
+/// A client that never retries by itself: it would keep callers waiting for minutes.
+pub fn kube_client(mut config: kube::Config) -> Result<kube::Client, StartError> {
+    config.default_retry = false;
+    kube::Client::try_from(config).map_err(|error| StartError::KubeClient(Box::new(error)))
+}
+
+/// Serves until `shutdown`, then lets requests under way end, for at most [`DRAIN`].
+pub async fn run(
+    config: Config,
+    client: kube::Client,
+    clock: Clock,
+    shutdown: CancellationToken,
+) -> Result<(), StartError> {
+    // First the address: an API that cannot be reached shall not touch anything.
+    let listener = TcpListener::bind(config.listen)
+        .await
+        .map_err(|source| StartError::Listen { address: config.listen, source })?;
+    let app = assemble(&config, client, clock, shutdown.clone()).await?;
+    let address = listener.local_addr().unwrap_or(config.listen);
+    tracing::info!(%address, workspaces = ?config.watch_namespaces, "listening");
+
+    // Small answers and streamed tokens must not wait for more bytes.
+    let listener = listener.tap_io(|stream| {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(cause = %error, "failed to set TCP_NODELAY");
+        }
+    });
+    let service = app::router(app.clone()).into_make_service();
+    let ending = shutdown.clone();
+    let serving = axum::serve(listener, service)
+        .with_graceful_shutdown(async move { ending.cancelled().await });
+    let drained = async {
+        shutdown.cancelled().await;
+        tokio::time::sleep(DRAIN).await;
+    };
+    tokio::select! {
+        served = serving => served.map_err(StartError::Serve)?,
+        () = drained => tracing::warn!("some requests did not end in time and are cut off"),
+    }
+    // Whatever ended serving ends the work beside it too.
+    shutdown.cancel();
+    app.tasks.close();
+    if tokio::time::timeout(DRAIN, app.tasks.wait()).await.is_err() {
+        tracing::warn!("some work did not end in time and is cut off");
+    }
+    if tokio::time::timeout(DRAIN, app.relay.close()).await.is_err() {
+        tracing::warn!("some usage was not recorded in time");
+    }
+    app.store.close().await;
+    tracing::info!("ended");
+    Ok(())
+}
+
+/// Opens and starts everything that handlers stand on.
+pub async fn assemble(
+    config: &Config,
+    client: kube::Client,
+    clock: Clock,
+    shutdown: CancellationToken,
+) -> Result<App, StartError> {
+    let metrics = Metrics::default();
+    let authorizer = Authorizer::new(metrics.clone()).map_err(StartError::Policies)?;
+    if let Some(path) = &config.service_token_file {
+        tokio::fs::metadata(path)
+            .await
+            .map_err(|source| StartError::ServiceToken { path: path.clone(), source })?;
+    }
+    let store = open_store(config).await?;
+    let tasks = TaskTracker::new();
+    let cluster =
+        Cluster::start(client, config.watch_namespaces.clone(), &tasks, &shutdown);
+
+    let http = http_client().map_err(StartError::HttpClient)?;
+    let identity = Identity {
+        persons: config.issuer().map(|issuer| Persons::new(issuer, http, cluster.clone())),
+        pods: Pods::new(cluster.clone()),
+        services: config
+            .service_token_file
+            .clone()
+            .map(|path| Services::new(path, cluster.clone())),
+    };
+    let reporter = Reporter::new(store.clone(), cluster.clone(), clock.clone());
+    tasks.spawn(reporter.clone().run(shutdown.clone()));
+    let models = Arc::new(ClusterModels::new(cluster.clone()));
+    let relay_clock = clock.clone();
+    let relay = Relay::new(RelayOptions {
+        models,
+        store: store.clone(),
+        clock: Arc::new(move || relay_clock.now()),
+        limits: Limits::default(),
+    })
+    .map_err(StartError::Relay)?;
+    Ok(Arc::new(AppState {
+        relay,
+        verbs: Verbs::new(cluster.clone(), clock.clone(), tasks.clone(), shutdown.clone()),
+        slugs: Slugs::new(cluster.clone()),
+        bells: Bells::default(),
+        store,
+        cluster,
+        identity,
+        authorizer,
+        reporter,
+        metrics,
+        clock,
+        tasks,
+        shutdown,
+    }))
+}
+
+async fn open_store(config: &Config) -> Result<Store, StartError> {
+    if let Some(url) = &config.database_url {
+        return Store::open(url).await.map_err(StartError::Store);
+    }
+    tokio::fs::create_dir_all(&config.data_dir)
+        .await
+        .map_err(|source| StartError::DataFolder { path: config.data_dir.clone(), source })?;
+    Store::open_file(config.database_file()).await.map_err(StartError::Store)
+}
+
+/// The one HTTP client of this crate, for issuers' documents.
+fn http_client() -> Result<reqwest::Client, reqwest::Error> {
+    reqwest::Client::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .redirect(reqwest::redirect::Policy::none())
+        .build()
+}

@@ -1,0 +1,32 @@
+//! How a failure of the store is answered.
+
+use foundry_store::{Class, Error};
+use http::StatusCode;
+
+use crate::problem::Problem;
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error.class() {
+            Class::Transient => {
+                tracing::warn!(cause = %error, source = ?std::error::Error::source(&error),
+                    "the store does not serve");
+                Self::unavailable(error.category(), error.to_string())
+            }
+            Class::Refused => match error {
+                Error::Cursor => Self::invalid("cursor", "BadCursor", error.to_string()),
+                Error::UnknownWake { .. } => {
+                    Self::invalid("wake_id", "UnknownWake", error.to_string())
+                }
+                Error::TooMany { .. } => {
+                    Self::new(StatusCode::UNPROCESSABLE_ENTITY, "TooMany", error.to_string())
+                }
+                _ => {
+                    tracing::error!(cause = %error, "the store must be seen to");
+                    Self::unavailable(error.category(), error.to_string())
+                }
+            },
+            Class::Bug => Self::bug(error),
+        }
+    }
+}

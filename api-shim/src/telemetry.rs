@@ -1,0 +1,17 @@
+//! Log lines: one JSON object a line on stdout.
+
+use tracing_subscriber::{EnvFilter, filter::Directive, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+
+use crate::authz::AUDIT_TARGET;
+
+/// Starts logging with this filter. Audit records pass whatever it says.
+pub fn start(filter: &str) -> anyhow::Result<()> {
+    let audit: Directive = format!("{AUDIT_TARGET}=info").parse()?;
+    let filter = filter
+        .parse::<EnvFilter>()
+        .map_err(|error| anyhow::anyhow!("FOUNDRY_LOG is not a log filter: {error}"))?
+        .add_directive(audit);
+    let lines = fmt::layer().json().flatten_event(true).with_current_span(true).with_span_list(false);
+    tracing_subscriber::registry().with(filter).with(lines).try_init()?;
+    Ok(())
+}

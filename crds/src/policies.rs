@@ -1,0 +1,191 @@
+//! Who may write what: `ValidatingAdmissionPolicies` that ask RBAC.
+//!
+//! The exemption is always a verb granted by RBAC and never an account's name, so one
+//! file serves every cluster and every way of installing.
+//!
+//! What no policy can say without a parameter object is the operator's to refuse: that
+//! a child's owner equals the owner of its parent (reason `ParentOwner`), and that a
+//! slug is unique (`SlugTaken`).
+
+use k8s_openapi::api::admissionregistration::v1::{
+    MatchResources, NamedRuleWithOperations, ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding, ValidatingAdmissionPolicyBindingSpec,
+    ValidatingAdmissionPolicySpec, Validation, Variable,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::{Value, json};
+
+use crate::meta::{GROUP, VERSION};
+
+/// Each policy with its binding.
+pub fn all() -> Vec<Value> {
+    [agents(), coding_runs(), models()]
+        .into_iter()
+        .flat_map(|policy| {
+            let binding = binding(&policy);
+            [json!(policy), json!(binding)]
+        })
+        .collect()
+}
+
+/// An agent acts as its owner: nobody names another person, and only Foundry makes
+/// agents that end.
+fn agents() -> ValidatingAdmissionPolicy {
+    policy(
+        "agents",
+        &["CREATE", "UPDATE"],
+        vec![
+            variable(
+                "ephemeral",
+                "has(object.spec.lifetime) && object.spec.lifetime == 'ephemeral'",
+            ),
+            variable(
+                "ofARun",
+                &format!(
+                    "has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(o, \
+                     o.apiVersion.startsWith('{GROUP}/') && o.kind in ['CodingRun', 'Swarm'])"
+                ),
+            ),
+            owner_kept(),
+        ],
+        vec![
+            // LIFE-05
+            validation(
+                &format!(
+                    "request.operation != 'CREATE' || !variables.ephemeral || {}",
+                    allowed(".resource('agents').subresource('ephemeral')", "create")
+                ),
+                "spec.lifetime: only an agent makes an ephemeral agent; create a CodingRun or a Swarm, \
+                 or a persistent agent",
+            ),
+            // LIFE-06
+            validation(
+                "request.operation != 'CREATE' || !variables.ephemeral || has(object.spec.parent) || variables.ofARun",
+                "spec.parent: an ephemeral agent belongs to its parent, its CodingRun or its Swarm; \
+                 name the parent or set the owner reference",
+            ),
+            owner_is_writer(),
+        ],
+    )
+}
+
+/// A run becomes an agent that acts as the run's owner.
+fn coding_runs() -> ValidatingAdmissionPolicy {
+    policy("codingruns", &["CREATE", "UPDATE"], vec![owner_kept()], vec![owner_is_writer()])
+}
+
+/// A Model sends its Secret to an address: whoever may not read the Secret may not have
+/// it sent anywhere either.
+fn models() -> ValidatingAdmissionPolicy {
+    policy(
+        "models",
+        &["CREATE", "UPDATE"],
+        vec![variable(
+            "sentElsewhere",
+            "has(object.spec.apiKey) && (request.operation == 'CREATE' \
+             || !has(oldObject.spec.apiKey) || object.spec.apiKey != oldObject.spec.apiKey \
+             || object.spec.provider != oldObject.spec.provider \
+             || has(object.spec.baseUrl) != has(oldObject.spec.baseUrl) \
+             || (has(object.spec.baseUrl) && object.spec.baseUrl != oldObject.spec.baseUrl))",
+        )],
+        vec![Validation {
+            message_expression: Some(
+                "'spec.apiKey.name: you may not read Secret ' + object.spec.apiKey.name \
+                 + ', so you may not have it sent to a provider; ask for the right to get it'"
+                    .to_owned(),
+            ),
+            ..validation(
+                "!variables.sentElsewhere || authorizer.group('').resource('secrets')\
+                 .namespace(request.namespace).name(object.spec.apiKey.name).check('get').allowed()",
+                "spec.apiKey: you may not read this Secret, so you may not have it sent to a provider; \
+                 ask for the right to get it",
+            )
+        }],
+    )
+}
+
+fn owner_kept() -> Variable {
+    variable(
+        "ownerKept",
+        "request.operation == 'UPDATE' && object.spec.owner == oldObject.spec.owner",
+    )
+}
+
+fn owner_is_writer() -> Validation {
+    Validation {
+        message_expression: Some(
+            "'spec.owner: ' + object.spec.owner + ' is not you, ' + request.userInfo.username \
+             + '; name yourself, or ask for the verb actas on agents'"
+                .to_owned(),
+        ),
+        ..validation(
+            &format!(
+                "variables.ownerKept || object.spec.owner == request.userInfo.username || {}",
+                allowed(".resource('agents')", "actas")
+            ),
+            "spec.owner: is not you; name yourself, or ask for the verb actas on agents",
+        )
+    }
+}
+
+fn allowed(resource: &str, verb: &str) -> String {
+    format!(
+        "authorizer.group('{GROUP}'){resource}.namespace(request.namespace).check('{verb}').allowed()"
+    )
+}
+
+fn policy(
+    resource: &str,
+    operations: &[&str],
+    variables: Vec<Variable>,
+    validations: Vec<Validation>,
+) -> ValidatingAdmissionPolicy {
+    ValidatingAdmissionPolicy {
+        metadata: named(format!("foundry-{resource}")),
+        spec: Some(ValidatingAdmissionPolicySpec {
+            failure_policy: Some("Fail".to_owned()),
+            match_constraints: Some(MatchResources {
+                resource_rules: Some(vec![NamedRuleWithOperations {
+                    api_groups: Some(vec![GROUP.to_owned()]),
+                    api_versions: Some(vec![VERSION.to_owned()]),
+                    operations: Some(operations.iter().map(ToString::to_string).collect()),
+                    resources: Some(vec![resource.to_owned()]),
+                    ..NamedRuleWithOperations::default()
+                }]),
+                ..MatchResources::default()
+            }),
+            variables: Some(variables),
+            validations: Some(validations),
+            ..ValidatingAdmissionPolicySpec::default()
+        }),
+        ..ValidatingAdmissionPolicy::default()
+    }
+}
+
+fn binding(policy: &ValidatingAdmissionPolicy) -> ValidatingAdmissionPolicyBinding {
+    ValidatingAdmissionPolicyBinding {
+        metadata: policy.metadata.clone(),
+        spec: Some(ValidatingAdmissionPolicyBindingSpec {
+            policy_name: policy.metadata.name.clone(),
+            validation_actions: Some(vec!["Deny".to_owned()]),
+            ..ValidatingAdmissionPolicyBindingSpec::default()
+        }),
+    }
+}
+
+fn variable(name: &str, expression: &str) -> Variable {
+    Variable { name: name.to_owned(), expression: expression.to_owned() }
+}
+
+fn validation(expression: &str, message: &str) -> Validation {
+    Validation {
+        expression: expression.to_owned(),
+        message: Some(message.to_owned()),
+        reason: Some("Forbidden".to_owned()),
+        message_expression: None,
+    }
+}
+
+fn named(name: String) -> ObjectMeta {
+    ObjectMeta { name: Some(name), ..ObjectMeta::default() }
+}

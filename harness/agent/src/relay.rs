@@ -1,0 +1,111 @@
+//! The broker, as a harness calls it: one transport for each wire, both to the same
+//! relay.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use foundry_client::{ModelView, Provider};
+use foundry_llm::{
+    Auth, BuildError, Clock, Endpoint, Limits, LlmError, Reply, Request, TokenError, Transport,
+    Wire, wire_for,
+};
+use url::Url;
+
+/// Answers model calls; injected, so that tests need no relay.
+#[async_trait]
+pub trait Broker: Send + Sync {
+    /// Makes one exchange with the model that the request names.
+    async fn ask(&self, wire: Wire, request: &Request) -> Result<Reply, LlmError>;
+}
+
+/// The relay of the Foundry API.
+#[derive(Debug)]
+pub struct Relay {
+    anthropic: Transport,
+    openai: Transport,
+}
+
+impl Relay {
+    /// The relay at `base`, for example `http://foundry-api:8080/v1/relay`. `limits`
+    /// bound one exchange; five minutes to its headers by default (LOOP-20).
+    pub fn new(
+        base: &Url,
+        tokens: Arc<dyn foundry_client::TokenSource>,
+        limits: Limits,
+        clock: Clock,
+    ) -> Result<Self, BuildError> {
+        let auth = Auth::Bearer(Arc::new(PodToken(tokens)));
+        let openai = Endpoint::new(Wire::OpenAi, base, auth.clone())?;
+        let openai = Transport::new(openai, limits, clock)?;
+        // The same server: one set of connections serves both.
+        let anthropic = openai.with_endpoint(Endpoint::new(Wire::Anthropic, base, auth)?)?;
+        Ok(Self { anthropic, openai })
+    }
+}
+
+#[async_trait]
+impl Broker for Relay {
+    async fn ask(&self, wire: Wire, request: &Request) -> Result<Reply, LlmError> {
+        let transport = match wire {
+            Wire::Anthropic => &self.anthropic,
+            Wire::OpenAi => &self.openai,
+        };
+        // Nobody watches an agent think, so the pieces of a reply go nowhere.
+        transport.stream(request, &mut |_delta| ()).await
+    }
+}
+
+/// The pod's token, asked for anew on each call.
+struct PodToken(Arc<dyn foundry_client::TokenSource>);
+
+#[async_trait]
+impl foundry_llm::TokenSource for PodToken {
+    async fn token(&self) -> Result<secrecy::SecretString, TokenError> {
+        self.0.token().await.map_err(|error| TokenError(error.to_string()))
+    }
+}
+
+/// How to reach an agent's model: the wire of its provider (KERN-03), and its window
+/// in tokens where it is known.
+///
+/// A model that is not in the catalog goes out in the OpenAI form: the relay then says
+/// what is missing, in words that name what to create.
+pub fn route(models: &[ModelView], model: &str) -> (Wire, Option<u64>) {
+    let found = match model {
+        "auto" => models.iter().find(|candidate| candidate.is_auto),
+        wire_id => models.iter().find(|candidate| candidate.wire_id == wire_id),
+    };
+    let Some(found) = found else { return (Wire::OpenAi, None) };
+    let provider = match found.provider {
+        Provider::OpenAi => foundry_llm::Provider::OpenAi,
+        Provider::Anthropic => foundry_llm::Provider::Anthropic,
+        Provider::OpenAiCompatible => foundry_llm::Provider::OpenAiCompatible,
+    };
+    let window = found.max_context_tokens.and_then(|tokens| u64::try_from(tokens).ok());
+    // The relay knows the provider's address: to us it has none of its own.
+    (wire_for(provider, None), window)
+}
+
+#[cfg(test)]
+mod tests {
+    use foundry_platform::fake;
+    use rstest::rstest;
+
+    use super::*;
+
+    /// KERN-03, BIND-02
+    #[rstest]
+    #[case("auto", Wire::OpenAi)]
+    #[case("claude", Wire::Anthropic)]
+    #[case("local", Wire::OpenAi)]
+    #[case("unknown", Wire::OpenAi)]
+    fn the_wire_is_picked_by_the_models_provider(#[case] model: &str, #[case] wire: Wire) {
+        let other = |id, provider| ModelView { is_auto: false, ..fake::model(id, provider) };
+        let models = [
+            other("claude", Provider::Anthropic),
+            other("local", Provider::OpenAiCompatible),
+            fake::model("gpt-5-mini", Provider::OpenAi),
+        ];
+        assert_eq!(route(&models, model).0, wire);
+    }
+}

@@ -1,0 +1,106 @@
+//! The only loop: does what a run asks for, until it is done.
+
+mod batch;
+#[cfg(test)]
+mod tests;
+
+use foundry_llm::{LlmError, Reply, StopReason};
+
+use crate::entry::Entry;
+use crate::host::{Control, Event, Host, Signal};
+use crate::outcome::Outcome;
+use crate::run::Run;
+use crate::step::{Batch, ModelCall, Step};
+
+/// Drives a run to its end. The host's [`Control`] steers, interrupts and aborts it.
+pub async fn drive(run: &mut Run, host: &mut dyn Host) -> Outcome {
+    let control = host.control();
+    loop {
+        obey(run, &control);
+        let step = run.step(host.now());
+        tell(run, host, None).await;
+        match step {
+            Step::Done(outcome) => return outcome,
+            Step::CallModel(call) => {
+                if let Some(answer) = ask(&call, host, &control).await {
+                    run.replied(answer);
+                }
+                tell(run, host, None).await;
+            }
+            Step::CallTools(batch) => {
+                run.ran(batch::settle(&batch, host, &control).await);
+                tell(run, host, Some(&batch)).await;
+            }
+        }
+    }
+}
+
+/// Hands the run what others asked of it since the last step. Input comes first, so that
+/// an interrupt goes on with it (KERN-27).
+fn obey(run: &mut Run, control: &Control) {
+    for input in control.take_queued() {
+        run.steer(input);
+    }
+    if control.take_interrupt() {
+        run.interrupt();
+    }
+    if control.pending() == Some(Signal::Abort) {
+        run.abort();
+    }
+}
+
+/// Asks the model, after the wait of a retry; nothing when a signal came first, and then
+/// the call in flight is dropped (KERN-25).
+async fn ask(
+    call: &ModelCall,
+    host: &mut dyn Host,
+    control: &Control,
+) -> Option<Result<Reply, LlmError>> {
+    if let (Some(until), Some(error)) = (call.not_before, &call.after) {
+        host.on_event(Event::Retry { attempt: call.attempt, until, error }).await;
+    }
+    let wait = async {
+        match call.not_before {
+            Some(at) if at > host.now() => host.wait_until(at).await,
+            Some(_) | None => {}
+        }
+    };
+    unless_signalled(control, wait).await?;
+    host.on_event(Event::Calling(call)).await;
+    unless_signalled(control, host.call_model(call)).await
+}
+
+async fn unless_signalled<T>(control: &Control, work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        _ = control.signalled() => None,
+        done = work => Some(done),
+    }
+}
+
+/// Tells the host of new entries, and of calls that ended without being dispatched.
+async fn tell(run: &mut Run, host: &mut dyn Host, batch: Option<&Batch>) {
+    let turn = run.turns();
+    for entry in run.take_new_entries() {
+        match &entry {
+            Entry::Assistant { reply } if reply.stop == StopReason::MaxTokens => {
+                host.on_event(Event::Truncated { turn }).await;
+            }
+            Entry::Results { results } => {
+                for (position, result) in results.iter().enumerate() {
+                    if !was_dispatched(batch, position) {
+                        let (call_id, name) = (&result.call_id, &result.name);
+                        let settled = &result.settled;
+                        host.on_event(Event::ToolSettled { turn, call_id, name, settled }).await;
+                    }
+                }
+            }
+            Entry::Assistant { .. } | Entry::User { .. } | Entry::Fold { .. } => {}
+        }
+        host.on_event(Event::Entry(&entry)).await;
+    }
+}
+
+fn was_dispatched(batch: Option<&Batch>, position: usize) -> bool {
+    batch.is_some_and(|batch| batch.calls.iter().any(|call| call.position == position))
+}

@@ -1,0 +1,9 @@
+//! The transport against a real server on loopback: the scripted model.
+#![cfg(test)]
+
+#[path = "it/exchange.rs"]
+mod exchange;
+#[path = "it/faults.rs"]
+mod faults;
+#[path = "it/setup.rs"]
+mod setup;

@@ -1,0 +1,119 @@
+//! What a host asks of the API for one agent. Injected, so that the API can host an
+//! agent in process and tests need no server.
+
+use async_trait::async_trait;
+use foundry_client::{
+    AgentPage, AgentView, CatalogTool, Client, ClientError, HarnessView, Heartbeat, LogEvent,
+    MAX_INBOX_WAIT_SECONDS, Memory, ModelView, RunRecord, Wake,
+};
+
+/// The API, as one agent sees it.
+#[async_trait]
+pub trait Api: Send + Sync {
+    /// The agent's own record.
+    async fn agent(&self) -> Result<AgentView, ClientError>;
+    /// The thoughts block, rendered by [`crate::thoughts::render`].
+    async fn thoughts(&self) -> Result<String, ClientError>;
+    /// Every tool of the catalog.
+    async fn tools(&self) -> Result<Vec<CatalogTool>, ClientError>;
+    /// What the agent's harness permits and always grants.
+    async fn harness(&self, id: &str) -> Result<HarnessView, ClientError>;
+    /// The models of the workspace.
+    async fn models(&self) -> Result<Vec<ModelView>, ClientError>;
+    /// Waits a little for wakes and takes them under a lease.
+    async fn inbox(&self) -> Result<Vec<Wake>, ClientError>;
+    /// Stores what came of an evaluation or a wake.
+    async fn record_run(&self, run: &RunRecord) -> Result<(), ClientError>;
+    /// Stores log events.
+    async fn post_logs(&self, events: &[LogEvent]) -> Result<(), ClientError>;
+    /// Gives a sign of life.
+    async fn heartbeat(&self, beat: &Heartbeat) -> Result<(), ClientError>;
+    /// Writes a memory.
+    async fn remember(&self, text: &str) -> Result<Memory, ClientError>;
+    /// Finds memories.
+    async fn recall(&self, query: &str, limit: Option<u32>) -> Result<Vec<Memory>, ClientError>;
+    /// Agents of the workspace.
+    async fn list_agents(
+        &self,
+        query: Option<&str>,
+        limit: Option<u32>,
+        cursor: Option<&str>,
+    ) -> Result<AgentPage, ClientError>;
+    /// Any agent of the workspace.
+    async fn get_agent(&self, id: &str) -> Result<AgentView, ClientError>;
+}
+
+/// [`Api`] over HTTP.
+#[derive(Clone, Debug)]
+pub struct ClientApi {
+    client: Client,
+    agent: String,
+}
+
+impl ClientApi {
+    /// The API as `agent` sees it.
+    pub fn new(client: Client, agent: impl Into<String>) -> Self {
+        Self { client, agent: agent.into() }
+    }
+}
+
+#[async_trait]
+impl Api for ClientApi {
+    async fn agent(&self) -> Result<AgentView, ClientError> {
+        self.client.get_agent(&self.agent).await
+    }
+
+    async fn thoughts(&self) -> Result<String, ClientError> {
+        Ok(self.client.thoughts(&self.agent).await?.text)
+    }
+
+    async fn tools(&self) -> Result<Vec<CatalogTool>, ClientError> {
+        Ok(self.client.list_tools().await?.items)
+    }
+
+    async fn harness(&self, id: &str) -> Result<HarnessView, ClientError> {
+        self.client.get_harness(id).await
+    }
+
+    async fn models(&self) -> Result<Vec<ModelView>, ClientError> {
+        Ok(self.client.list_models().await?.items)
+    }
+
+    async fn inbox(&self) -> Result<Vec<Wake>, ClientError> {
+        // The API answers before the client's read timeout (LOOP-20).
+        Ok(self.client.poll_inbox(&self.agent, MAX_INBOX_WAIT_SECONDS).await?.wakes)
+    }
+
+    async fn record_run(&self, run: &RunRecord) -> Result<(), ClientError> {
+        self.client.record_run(&self.agent, run).await.map(drop)
+    }
+
+    async fn post_logs(&self, events: &[LogEvent]) -> Result<(), ClientError> {
+        self.client.post_logs(&self.agent, events.to_vec()).await.map(drop)
+    }
+
+    async fn heartbeat(&self, beat: &Heartbeat) -> Result<(), ClientError> {
+        self.client.heartbeat(&self.agent, beat).await
+    }
+
+    async fn remember(&self, text: &str) -> Result<Memory, ClientError> {
+        self.client.remember(&self.agent, text).await
+    }
+
+    async fn recall(&self, query: &str, limit: Option<u32>) -> Result<Vec<Memory>, ClientError> {
+        Ok(self.client.recall(&self.agent, query, limit).await?.items)
+    }
+
+    async fn list_agents(
+        &self,
+        query: Option<&str>,
+        limit: Option<u32>,
+        cursor: Option<&str>,
+    ) -> Result<AgentPage, ClientError> {
+        self.client.list_agents(query, limit, cursor).await
+    }
+
+    async fn get_agent(&self, id: &str) -> Result<AgentView, ClientError> {
+        self.client.get_agent(id).await
+    }
+}

@@ -1,0 +1,92 @@
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::fake::FakeApi;
+
+async fn call(api: &Arc<FakeApi>, tool: &str, arguments: Value) -> Result<String, ToolError> {
+    let shared: Arc<dyn Api> = api.clone();
+    let executors = executors(&shared);
+    executors[tool].execute(arguments.as_object().unwrap().clone()).await
+}
+
+/// MEM-04
+#[tokio::test]
+async fn what_is_remembered_can_be_recalled() {
+    let api = Arc::new(FakeApi::default());
+    let kept = call(&api, "remember", json!({ "text": " Invoice 7 is open. " })).await.unwrap();
+    assert_eq!(kept, "remembered at 1970-01-01T00:00:00Z: Invoice 7 is open.");
+    let found = call(&api, "recall", json!({ "query": "Invoice" })).await.unwrap();
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(found["items"][0]["text"], json!("Invoice 7 is open."));
+}
+
+/// LOOP-09
+#[tokio::test]
+async fn a_repeated_identical_call_is_marked_as_unchanged() {
+    let api = Arc::new(FakeApi::default());
+    let shared: Arc<dyn Api> = api.clone();
+    let recall = executors(&shared)["recall"].clone();
+    let mut found = Vec::new();
+    for query in ["tide", "tide", "moon", "tide"] {
+        if found.len() == 3 {
+            api.remember("The tide table is on page 4.").await.unwrap();
+        }
+        let arguments = json!({ "query": query }).as_object().unwrap().clone();
+        let result = recall.execute(arguments).await.unwrap();
+        found.push(result.contains(r#""unchanged":true"#));
+    }
+    assert_eq!(found, [false, true, false, false]);
+}
+
+/// LOOP-25
+#[tokio::test]
+async fn a_failing_tool_says_which_service_failed_and_how() {
+    let api = Arc::new(FakeApi::default());
+    api.fail("recall", 500, "disk full");
+    let error = call(&api, "recall", json!({ "query": "x" })).await.unwrap_err();
+    assert_eq!(error, ToolError::Failed("api recall failed: HTTP 500: disk full".to_owned()));
+}
+
+/// LOOP-25
+#[tokio::test]
+async fn a_write_without_an_answer_has_an_unknown_outcome() {
+    let api = Arc::new(FakeApi::default());
+    api.state().failing.insert("remember", Failure::TimedOut);
+    let error = call(&api, "remember", json!({ "text": "x" })).await.unwrap_err();
+    assert!(matches!(error, ToolError::Unknown(_)), "{error}");
+}
+
+/// LOOP-25
+#[tokio::test]
+async fn arguments_that_do_not_fit_are_told_to_the_model() {
+    let api = Arc::new(FakeApi::default());
+    for (tool, arguments) in [
+        ("remember", json!({})),
+        ("remember", json!({ "text": "  " })),
+        ("recall", json!({ "query": 7 })),
+        ("get_agent", json!({ "id": "ann" })),
+        ("list_agents", json!({ "limit": -1 })),
+    ] {
+        let error = call(&api, tool, arguments.clone()).await.unwrap_err();
+        assert!(matches!(error, ToolError::Failed(_)), "{tool} {arguments}: {error}");
+    }
+    assert!(api.state().calls.is_empty(), "nothing was asked of the API");
+}
+
+/// LOOP-08
+#[tokio::test]
+async fn an_agent_record_that_is_too_long_loses_its_instructions_and_keeps_its_identity() {
+    let api = Arc::new(FakeApi::default());
+    let record = call(&api, "get_agent", json!({ "agent_id": "ann" })).await.unwrap();
+    assert!(record.starts_with(r#"{"id":"ann","slug":"ann-of-billing","name":"Ann""#), "{record}");
+    assert!(record.ends_with(r#""instructions":"Watch the invoices."}"#), "{record}");
+
+    api.state().agent.instructions = "x".repeat(2 * crate::catalog::RESULT_BYTES);
+    let record = call(&api, "get_agent", json!({ "agent_id": "ann" })).await.unwrap();
+    assert!(record.len() <= crate::catalog::RESULT_BYTES, "{} bytes", record.len());
+    let record: Value = serde_json::from_str(&record).unwrap();
+    assert_eq!((&record["id"], &record["tools"]), (&json!("ann"), &json!([])));
+
+    let listed = call(&api, "list_agents", json!({})).await.unwrap();
+    assert!(!listed.contains("instructions"), "{listed}");
+}

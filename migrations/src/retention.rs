@@ -1,0 +1,107 @@
+//! What goes: old log lines, and the rows of an agent that is gone.
+
+use jiff::Timestamp;
+
+use crate::store::{read, write};
+use crate::{AgentKey, Error, Store};
+
+/// Lines deleted in one transaction, so that writers never wait long.
+const SLICE: i64 = 5_000;
+
+const HEADS: &str =
+    "SELECT namespace, agent, last_sequence FROM agent_log_head ORDER BY namespace, agent";
+// The lines up to this one go: all but the newest `keep`, and all that are too old.
+const CUT: &str = "\
+    SELECT COALESCE(MIN(sequence), 0) AS oldest, \
+    COALESCE((SELECT MAX(sequence) FROM agent_log \
+        WHERE namespace = $1 AND agent = $2 AND recorded_at < $3), 0) AS aged \
+    FROM agent_log WHERE namespace = $1 AND agent = $2";
+const DELETE_LINES: &str =
+    "DELETE FROM agent_log WHERE namespace = $1 AND agent = $2 AND sequence <= $3";
+const RETIRE_USAGE: &str = "\
+    UPDATE broker_usage_records SET retired_at = $3 \
+    WHERE namespace = $1 AND agent = $2 AND retired_at IS NULL";
+const DELETE_AGENT: [&str; 7] = [
+    "DELETE FROM agent_memory WHERE namespace = $1 AND agent = $2",
+    "DELETE FROM agent_log WHERE namespace = $1 AND agent = $2",
+    "DELETE FROM agent_log_head WHERE namespace = $1 AND agent = $2",
+    "DELETE FROM agent_inbox WHERE namespace = $1 AND agent = $2",
+    "DELETE FROM agent_run WHERE namespace = $1 AND agent = $2",
+    "DELETE FROM agent_heartbeat WHERE namespace = $1 AND agent = $2",
+    "DELETE FROM outbox WHERE namespace = $1 AND agent = $2",
+];
+
+#[derive(sqlx::FromRow)]
+struct HeadRow {
+    namespace: String,
+    agent: String,
+    last_sequence: i64,
+}
+
+#[derive(sqlx::FromRow)]
+struct Cut {
+    oldest: i64,
+    aged: i64,
+}
+
+impl Store {
+    /// Deletes log lines recorded before `before`, and of each agent all but the
+    /// newest `keep`. Says how many went. Numbers are never handed out again.
+    pub async fn prune_logs(&self, before: Timestamp, keep: u32) -> Result<u64, Error> {
+        let heads: Vec<HeadRow> =
+            read!(self, "read log heads", pool => sqlx::query_as(HEADS).fetch_all(pool))?;
+        let mut deleted = 0;
+        for head in heads {
+            let key = AgentKey::new(head.namespace, head.agent);
+            let cut: Cut = read!(self, "find old log lines", pool => sqlx::query_as(CUT)
+                .bind(&key.namespace)
+                .bind(&key.agent)
+                .bind(before.as_microsecond())
+                .fetch_one(pool))?;
+            let through = cut.aged.max(head.last_sequence - i64::from(keep));
+            let mut from = cut.oldest;
+            while from > 0 && from <= through {
+                from += SLICE;
+                deleted += self.delete_lines(&key, through.min(from - 1)).await?;
+            }
+        }
+        Ok(deleted)
+    }
+
+    async fn delete_lines(&self, key: &AgentKey, through: i64) -> Result<u64, Error> {
+        Ok(write!(self, "prune log", transaction => {
+            sqlx::query(DELETE_LINES)
+                .bind(&key.namespace)
+                .bind(&key.agent)
+                .bind(through)
+                .execute(&mut *transaction)
+                .await
+                .map_err(|source| Error::statement("prune log", source))?
+                .rows_affected()
+        }))
+    }
+
+    /// Deletes every row of an agent whose resource is gone. Its usage records stay,
+    /// for the bill does, but no longer count for an agent of the same name.
+    pub async fn delete_agent_rows(&self, key: &AgentKey, now: Timestamp) -> Result<(), Error> {
+        let failed = |source| Error::statement("delete agent rows", source);
+        write!(self, "delete agent rows", transaction => {
+            for statement in DELETE_AGENT {
+                sqlx::query(statement)
+                    .bind(&key.namespace)
+                    .bind(&key.agent)
+                    .execute(&mut *transaction)
+                    .await
+                    .map_err(failed)?;
+            }
+            sqlx::query(RETIRE_USAGE)
+                .bind(&key.namespace)
+                .bind(&key.agent)
+                .bind(now.as_microsecond())
+                .execute(&mut *transaction)
+                .await
+                .map_err(failed)?;
+        });
+        Ok(())
+    }
+}

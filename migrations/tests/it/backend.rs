@@ -1,0 +1,53 @@
+//! A fresh, empty store on either database.
+
+use foundry_store::{AgentKey, Store};
+use jiff::{SignedDuration, Timestamp};
+use tempfile::TempDir;
+
+/// Which database a test runs on.
+#[derive(Clone, Copy, Debug)]
+pub enum Backend {
+    Sqlite,
+    Postgres,
+}
+
+/// A database of the test's own.
+pub struct Fresh {
+    pub store: Store,
+    pub url: String,
+    pub folder: TempDir,
+}
+
+impl Backend {
+    pub async fn fresh(self) -> Fresh {
+        let folder = tempfile::Builder::new().prefix("with blank ").tempdir().unwrap();
+        let url = match self {
+            Self::Sqlite => format!("sqlite:{}", folder.path().join("foundry.db").display()),
+            Self::Postgres => testenv::postgres().await.database().await,
+        };
+        Fresh { store: Store::open(&url).await.unwrap(), url, folder }
+    }
+
+    pub async fn store(self) -> (Store, TempDir) {
+        let fresh = self.fresh().await;
+        (fresh.store, fresh.folder)
+    }
+}
+
+pub fn ann() -> AgentKey {
+    AgentKey::new("foundry-agents", "ann")
+}
+
+pub fn bob() -> AgentKey {
+    AgentKey::new("foundry-agents", "bob")
+}
+
+/// The same name in another workspace.
+pub fn other_ann() -> AgentKey {
+    AgentKey::new("elsewhere", "ann")
+}
+
+/// An instant `seconds` after the day all tests play on.
+pub fn at(seconds: i64) -> Timestamp {
+    "2026-03-01T08:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds)
+}

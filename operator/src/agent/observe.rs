@@ -1,0 +1,94 @@
+//! The only reads of a reconcile: caches, all of them whole.
+
+use foundry_crds::Agent;
+use k8s_openapi::api::core::v1::Pod;
+use kube::Resource as _;
+
+use super::AgentId;
+use super::plan::{Observed, Parent};
+use crate::caches::{Caches, Guard};
+use crate::context::Context;
+use crate::error::Error;
+use crate::runtime::{Workload, workload};
+use crate::slugs::{self, Claim};
+
+/// Reads everything a plan is made from.
+pub async fn observe(context: &Context, agent: &Agent) -> Result<Observed, Error> {
+    let id = identity(agent)?;
+    let caches = context.caches(&id.namespace).await?;
+    let workloads = workloads(caches, &id);
+    Ok(Observed {
+        spec: agent.spec.clone(),
+        status: agent.status.clone().unwrap_or_default(),
+        harness: caches
+            .harness(&id.namespace, &agent.spec.harness)
+            .and_then(|harness| harness.0.as_ref().ok().map(|harness| harness.spec.clone())),
+        slug_holder: slug_holder(context, agent, &id),
+        parent: parent(caches, agent, &id),
+        draining: context.runtime.is_draining(&id.namespace, &id.name, &workloads),
+        workloads,
+        carrier: context.runtime.carrier(agent.spec.lifetime()),
+        agent: id,
+    })
+}
+
+fn identity(agent: &Agent) -> Result<AgentId, Error> {
+    let name = agent.metadata.name.clone().unwrap_or_default();
+    let field = |value: &Option<String>, field| {
+        value.clone().ok_or_else(|| Error::Incomplete { kind: "Agent", name: name.clone(), field })
+    };
+    Ok(AgentId {
+        namespace: field(&agent.metadata.namespace, "namespace")?,
+        uid: field(&agent.metadata.uid, "uid")?,
+        name,
+    })
+}
+
+/// The agent that has this agent's slug, when it is another one (LIFE-20).
+fn slug_holder(context: &Context, agent: &Agent, id: &AgentId) -> Option<String> {
+    let slug = slugs::claimed(agent)?;
+    let is_current = |claim: &Claim| {
+        claim.uid == id.uid
+            || context
+                .caches
+                .get(&claim.namespace)
+                .and_then(|caches| caches.agent(&claim.namespace, &claim.name))
+                .is_some_and(|present| {
+                    present.meta().uid.as_deref() == Some(&claim.uid)
+                        && present.0.as_ref().ok().and_then(slugs::claimed).as_deref()
+                            == Some(&slug)
+                })
+    };
+    let holder = context.slugs.holder(&slug, is_current)?;
+    (holder.uid != id.uid).then(|| format!("{}/{}", holder.namespace, holder.name))
+}
+
+fn parent(caches: &Caches, agent: &Agent, id: &AgentId) -> Parent {
+    let Some(name) = &agent.spec.parent else { return Parent::None };
+    match caches.agent(&id.namespace, name).as_deref() {
+        Some(Guard { 0: Ok(parent) }) => Parent::OwnedBy(parent.spec.owner.clone()),
+        Some(_) | None => Parent::Missing(name.clone()),
+    }
+}
+
+/// Every object that carries a harness under this agent's name.
+///
+/// What an earlier agent of this name left is seen too: while it lives, its process
+/// polls the same inbox.
+fn workloads(caches: &Caches, id: &AgentId) -> Vec<Workload> {
+    let AgentId { namespace, name, uid } = id;
+    let pods = caches.pods.of(namespace, name);
+    let pods: Vec<_> = pods.iter().filter_map(|pod| pod.0.as_ref().ok()).collect();
+    let deployments = caches.deployments.of(namespace, name);
+    let deployments = deployments.iter().filter_map(|deployment| deployment.0.as_ref().ok());
+    let jobs = caches.jobs.of(namespace, name);
+    let jobs = jobs.iter().filter_map(|job| job.0.as_ref().ok());
+    let is_bare = |pod: &&&Pod| {
+        workload::controller(&pod.metadata).is_some_and(|owner| owner.kind == Agent::kind(&()))
+    };
+    deployments
+        .map(|deployment| Workload::from_deployment(deployment, &pods, uid))
+        .chain(jobs.map(|job| Workload::from_job(job, &pods, uid)))
+        .chain(pods.iter().filter(is_bare).map(|pod| Workload::from_pod(pod, uid)))
+        .collect()
+}

@@ -1,0 +1,513 @@
+//! The rules of an agent's life, as tables.
+
+use foundry_crds::agent::{DesiredState, LastStart, SkillRef};
+use foundry_crds::condition::kind;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use pretty_assertions::assert_eq;
+use rstest::rstest;
+
+use super::*;
+use crate::conditions::Readiness;
+
+mod properties;
+
+fn now() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).unwrap()
+}
+
+fn in_seconds(seconds: i64) -> Time {
+    Time(Timestamp::from_second(now().as_second() + seconds).unwrap())
+}
+
+fn settings() -> TemplateConfig {
+    TemplateConfig {
+        harness_image: "foundry-harness:dev".to_owned(),
+        api_url: "http://foundry-api.default:8080".to_owned(),
+        evaluate_seconds: None,
+        heartbeat_seconds: None,
+        node_selector: None,
+        toleration: None,
+    }
+}
+
+/// An always-on agent that was never seen, its Harness there.
+fn fresh() -> Observed {
+    Observed {
+        agent: AgentId {
+            namespace: "team".to_owned(),
+            name: "ann".to_owned(),
+            uid: "uid-ann".to_owned(),
+        },
+        spec: AgentSpec {
+            owner: "eve".to_owned(),
+            harness: "agent-v1".to_owned(),
+            ..AgentSpec::default()
+        },
+        status: AgentStatus::default(),
+        harness: Some(HarnessSpec::default()),
+        slug_holder: None,
+        parent: Parent::None,
+        workloads: Vec::new(),
+        draining: false,
+        carrier: WorkloadKind::Deployment,
+    }
+}
+
+fn ephemeral() -> Observed {
+    let mut observed = fresh();
+    observed.carrier = WorkloadKind::Job;
+    observed.spec.lifetime = Some(Lifetime::Ephemeral);
+    observed.spec.ttl_at = Some(in_seconds(600));
+    observed
+}
+
+/// The same agent once its plan has been carried out and reported.
+fn after(observed: &Observed) -> Observed {
+    let plan = plan(observed, &settings(), now());
+    let mut next = observed.clone();
+    if plan.expire {
+        next.spec.lifecycle = Some(Lifecycle::Expired);
+        next.spec.desired_state = Some(DesiredState::Completed);
+    }
+    next.workloads
+        .retain(|workload| !plan.remove.iter().any(|removal| removal.uid == workload.uid));
+    if let Some(make) = &plan.make {
+        let workload = made(observed, make, &plan);
+        next.workloads.retain(|present| present.name != workload.name);
+        next.workloads.push(workload);
+    }
+    next.status = AgentStatus {
+        start_number: Some(plan.ledger.start_number),
+        observed_starts: Some(plan.ledger.starts),
+        finished_start: plan.finished_start,
+        config_digest: Some(plan.ledger.config_digest.clone()),
+        observed_desired_state: Some(plan.ledger.desired_state),
+        last_start: plan.ledger.last_start.clone(),
+        workload: plan.workload.clone(),
+        state: Some(plan.outlook.state),
+        ..observed.status.clone()
+    };
+    next
+}
+
+fn made(observed: &Observed, make: &Make, plan: &Plan) -> Workload {
+    let name = match make {
+        Make::Deployment(it) => it.metadata.name.clone().unwrap(),
+        Make::Job(it) => it.metadata.name.clone().unwrap(),
+        Make::Pod(it) => it.metadata.name.clone().unwrap(),
+        Make::Rescale(name) => name.clone(),
+    };
+    Workload {
+        kind: observed.carrier,
+        uid: format!("uid-{name}"),
+        name,
+        start: plan.ledger.process(),
+        belongs: Belongs::ToAgent,
+        going: false,
+        drifted: false,
+        health: Health::Running,
+    }
+}
+
+fn settled(observed: &Observed) -> Observed {
+    let mut next = observed.clone();
+    for _ in 0..4 {
+        next = after(&next);
+    }
+    next
+}
+
+fn planned(observed: &Observed) -> Plan {
+    plan(observed, &settings(), now())
+}
+
+fn deployment(plan: &Plan) -> &Deployment {
+    match plan.make.as_ref() {
+        Some(Make::Deployment(deployment)) => deployment,
+        other => panic!("no Deployment is made but {other:?}"),
+    }
+}
+
+fn job(plan: &Plan) -> &Job {
+    match plan.make.as_ref() {
+        Some(Make::Job(job)) => job,
+        other => panic!("no Job is made but {other:?}"),
+    }
+}
+
+/// LIFE-02
+#[test]
+fn a_running_persistent_agent_gets_one_deployment_of_one_replica() {
+    let plan = planned(&fresh());
+    let deployment = deployment(&plan);
+    assert_eq!(deployment.metadata.name.as_deref(), Some("foundry-agent-ann"));
+    let spec = deployment.spec.as_ref().unwrap();
+    assert_eq!(spec.replicas, Some(1));
+    assert_eq!(spec.strategy.as_ref().unwrap().type_.as_deref(), Some("Recreate"));
+    assert_eq!(plan.ledger.start_number, 1, "the first sight of a running agent is a start");
+    assert_eq!(plan.outlook.state, AgentState::Pending, "nothing has started yet");
+}
+
+/// LIFE-02
+#[test]
+fn a_start_of_what_runs_already_makes_nothing_and_is_ready() {
+    let plan = planned(&settled(&fresh()));
+    assert_eq!((plan.make, plan.remove), (None, vec![]));
+    assert_eq!(plan.outlook.readiness, Readiness::Ready);
+    assert_eq!(plan.outlook.state, AgentState::Running);
+}
+
+/// LIFE-03
+#[test]
+fn a_restart_raises_the_number_and_recycles_the_pod_by_its_template() {
+    let mut observed = settled(&fresh());
+    observed.spec.starts = Some(1);
+    let plan = planned(&observed);
+    assert_eq!(plan.ledger.start_number, 2);
+    let template = deployment(&plan).spec.as_ref().unwrap().template.metadata.as_ref().unwrap();
+    let number = &template.annotations.as_ref().unwrap()["foundry.flow.life/process-start"];
+    assert_eq!(number, "2");
+    assert_eq!(plan.remove, vec![], "the Deployment itself stays");
+}
+
+/// LIFE-04
+#[test]
+fn an_on_demand_agent_starts_without_a_workload() {
+    let mut observed = fresh();
+    observed.spec.activation = Some(Activation::OnDemand);
+    let plan = planned(&observed);
+    assert_eq!(plan.make, None);
+    assert_eq!(plan.outlook.state, AgentState::OnDemand);
+    assert_eq!(plan.outlook.readiness, Readiness::Ready);
+    assert_eq!(plan.ledger.start_number, 1);
+}
+
+/// LIFE-07
+#[test]
+fn an_ephemeral_agent_runs_once_as_a_job_bounded_in_time() {
+    let plan = planned(&ephemeral());
+    let job = job(&plan);
+    assert_eq!(job.metadata.name.as_deref(), Some("foundry-agent-ann-1"));
+    let spec = job.spec.as_ref().unwrap();
+    assert_eq!(spec.backoff_limit, Some(0));
+    assert_eq!(spec.active_deadline_seconds, Some(600));
+    assert!(spec.ttl_seconds_after_finished.is_some());
+    assert_eq!(spec.pod_replacement_policy.as_deref(), Some("Failed"));
+    let template = spec.template.spec.as_ref().unwrap();
+    assert_eq!(template.restart_policy.as_deref(), Some("Never"));
+}
+
+/// LIFE-08, LIFE-09
+#[test]
+fn a_start_after_stop_removes_the_earlier_job_before_it_makes_the_next() {
+    let mut observed = settled(&ephemeral());
+    observed.spec.starts = Some(1);
+    let first = planned(&observed);
+    assert_eq!(first.ledger.start_number, 2);
+    assert_eq!(first.make, None, "the earlier Job's pods may live");
+    assert_eq!(first.remove[0].name, "foundry-agent-ann-1");
+    assert_eq!(first.outlook.reason, reason::DRAINING);
+
+    let mut leaving = after(&observed);
+    leaving.workloads = vec![Workload { going: true, ..observed.workloads[0].clone() }];
+    let second = planned(&leaving);
+    assert_eq!((second.make, second.remove), (None, vec![]), "it is told once");
+
+    leaving.workloads.clear();
+    assert_eq!(job(&planned(&leaving)).metadata.name.as_deref(), Some("foundry-agent-ann-2"));
+}
+
+/// LIFE-10
+#[rstest]
+#[case::persistent(fresh())]
+#[case::ephemeral(ephemeral())]
+fn a_stop_leaves_no_workload(#[case] observed: Observed) {
+    let mut observed = settled(&observed);
+    observed.spec.desired_state = Some(DesiredState::Stopped);
+    let plan = planned(&observed);
+    assert_eq!(plan.remove.len(), 1);
+    assert_eq!(plan.outlook.state, AgentState::Pending, "its process still ends");
+
+    let stopped = planned(&after(&observed));
+    assert_eq!((stopped.make, stopped.remove), (None, vec![]));
+    assert_eq!(stopped.outlook.state, AgentState::Stopped);
+    assert_eq!(stopped.outlook.readiness, Readiness::Ready);
+}
+
+/// LIFE-12
+#[test]
+fn an_ephemeral_agent_is_expired_at_its_ttl_even_when_stopped() {
+    for desired in [DesiredState::Running, DesiredState::Stopped] {
+        let mut observed = ephemeral();
+        observed.spec.desired_state = Some(desired);
+        observed.spec.ttl_at = Some(in_seconds(0));
+        let plan = planned(&observed);
+        assert!(plan.expire);
+        assert_eq!(plan.make, None);
+        assert_eq!(plan.outlook.state, AgentState::Expired);
+    }
+}
+
+/// LIFE-12
+#[test]
+fn an_ephemeral_agent_is_looked_at_again_at_its_ttl() {
+    let mut observed = settled(&ephemeral());
+    observed.spec.ttl_at = Some(in_seconds(42));
+    let plan = planned(&observed);
+    assert!(!plan.expire);
+    assert_eq!(plan.look_again, Duration::from_secs(42));
+}
+
+#[test]
+fn a_persistent_agent_has_no_end_whatever_its_ttl_says() {
+    let mut observed = fresh();
+    observed.spec.ttl_at = Some(in_seconds(-10));
+    assert!(!planned(&observed).expire);
+}
+
+/// LIFE-13
+#[test]
+fn a_restart_of_an_expired_agent_is_a_new_job() {
+    let mut observed = ephemeral();
+    observed.spec.ttl_at = Some(in_seconds(0));
+    let mut observed = settled(&after(&observed));
+    assert_eq!(observed.status.start_number.unwrap_or(0), 0, "it never ran");
+    observed.spec.lifecycle = Some(Lifecycle::Active);
+    observed.spec.desired_state = Some(DesiredState::Running);
+    observed.spec.starts = Some(1);
+    observed.spec.ttl_at = Some(in_seconds(4 * 3600));
+    assert_eq!(job(&planned(&observed)).metadata.name.as_deref(), Some("foundry-agent-ann-1"));
+}
+
+type Edit = fn(&mut AgentSpec);
+
+/// LIFE-16
+#[rstest]
+#[case::instructions(|spec: &mut AgentSpec| spec.instructions = Some("do more".to_owned()))]
+#[case::model(|spec: &mut AgentSpec| spec.model = Some("gpt-5".to_owned()))]
+#[case::harness(|spec: &mut AgentSpec| spec.harness = "agent-v2".to_owned())]
+#[case::skills(|spec: &mut AgentSpec| spec.skills = vec![SkillRef { name: "x".to_owned(), version: None }])]
+#[case::tools(|spec: &mut AgentSpec| spec.tools = vec!["send_email".to_owned()])]
+fn an_edit_raises_the_number_and_leaves_the_process_alone(#[case] edit: Edit) {
+    let mut observed = settled(&fresh());
+    edit(&mut observed.spec);
+    let plan = planned(&observed);
+    assert_eq!(plan.ledger.start_number, 2);
+    assert_eq!(plan.ledger.process(), Some(1));
+    assert_eq!((plan.make, plan.remove), (None, vec![]));
+}
+
+/// LIFE-16, LIFE-22
+#[rstest]
+#[case::display_name(|spec: &mut AgentSpec| spec.display_name = Some("Ann".to_owned()))]
+#[case::members(|spec: &mut AgentSpec| spec.members = vec![])]
+#[case::explicit_default(|spec: &mut AgentSpec| spec.model = Some("auto".to_owned()))]
+fn other_edits_raise_nothing(#[case] edit: Edit) {
+    let mut observed = settled(&fresh());
+    edit(&mut observed.spec);
+    assert_eq!(planned(&observed).ledger.start_number, 1);
+}
+
+/// LIFE-16: what is rendered anew after an edit belongs to the next start.
+#[test]
+fn a_changed_harness_rolls_no_pod() {
+    let mut observed = settled(&fresh());
+    observed.harness =
+        Some(HarnessSpec { image: Some("other:2".to_owned()), ..HarnessSpec::default() });
+    let plan = planned(&observed);
+    assert_eq!((plan.make, plan.remove), (None, vec![]));
+}
+
+#[test]
+fn a_flip_to_running_by_another_hand_counts_as_a_start() {
+    let mut observed = fresh();
+    observed.spec.desired_state = Some(DesiredState::Stopped);
+    let mut observed = settled(&observed);
+    assert_eq!(planned(&observed).ledger.start_number, 0);
+    observed.spec.desired_state = None;
+    let plan = planned(&observed);
+    assert_eq!((plan.ledger.start_number, plan.ledger.process()), (1, Some(1)));
+}
+
+#[test]
+fn a_start_verb_that_also_flips_to_running_counts_once() {
+    let mut observed = fresh();
+    observed.spec.desired_state = Some(DesiredState::Stopped);
+    let mut observed = settled(&observed);
+    observed.spec.desired_state = Some(DesiredState::Running);
+    observed.spec.starts = Some(1);
+    assert_eq!(settled(&observed).status.start_number, Some(1));
+}
+
+/// An operator that dies between storing the number and making the workload.
+#[test]
+fn a_start_that_was_recorded_and_not_made_is_made_under_the_same_number() {
+    let mut observed = settled(&fresh());
+    observed.spec.starts = Some(1);
+    let ledger = planned(&observed).ledger;
+    observed.status.start_number = Some(ledger.start_number);
+    observed.status.last_start.clone_from(&ledger.last_start);
+    observed.status.observed_desired_state = Some(ledger.desired_state);
+    let plan = planned(&observed);
+    assert_eq!(plan.ledger.start_number, 2);
+    assert_eq!(plan.ledger.process(), Some(2));
+    assert!(!plan.ledger.begins);
+    assert_eq!(deployment(&plan).metadata.name.as_deref(), Some("foundry-agent-ann"));
+}
+
+#[test]
+fn a_deleted_deployment_comes_back_and_a_finished_job_does_not() {
+    let mut persistent = settled(&fresh());
+    persistent.workloads.clear();
+    assert!(planned(&persistent).make.is_some());
+
+    let mut ephemeral = settled(&ephemeral());
+    ephemeral.workloads.clear();
+    assert!(planned(&ephemeral).make.is_some(), "it had not finished");
+    ephemeral.status.finished_start = Some(1);
+    let plan = planned(&ephemeral);
+    assert_eq!((plan.make, plan.outlook.reason), (None, reason::COMPLETED));
+}
+
+#[rstest]
+#[case::well(Health::Succeeded, Readiness::Ready, reason::COMPLETED)]
+#[case::badly(Health::Failed("Error: no".to_owned()), Readiness::Stalled, reason::FAILED)]
+fn a_job_that_ended_is_final_for_its_number(
+    #[case] health: Health,
+    #[case] readiness: Readiness,
+    #[case] reason: &str,
+) {
+    let mut observed = settled(&ephemeral());
+    observed.workloads[0].health = health;
+    let plan = planned(&observed);
+    assert_eq!(plan.finished_start, Some(1));
+    assert_eq!((plan.outlook.readiness, plan.outlook.reason), (readiness, reason));
+    assert_eq!((plan.make, plan.remove), (None, vec![]), "it stays to be looked at");
+}
+
+#[test]
+fn a_failure_is_still_told_when_its_job_is_gone() {
+    let mut observed = settled(&ephemeral());
+    observed.workloads.clear();
+    observed.status.finished_start = Some(1);
+    observed.status.conditions = vec![Condition {
+        type_: kind::READY.to_owned(),
+        status: "False".to_owned(),
+        reason: reason::FAILED.to_owned(),
+        message: "OOMKilled".to_owned(),
+        observed_generation: None,
+        last_transition_time: Time(now()),
+    }];
+    let plan = planned(&observed);
+    assert_eq!((plan.outlook.reason, plan.outlook.message.as_str()), (reason::FAILED, "OOMKilled"));
+}
+
+#[test]
+fn a_missing_harness_is_waited_for_and_takes_nothing_down() {
+    let mut observed = fresh();
+    observed.harness = None;
+    let plan = planned(&observed);
+    assert_eq!(plan.make, None);
+    assert_eq!(plan.outlook.reason, reason::HARNESS_NOT_FOUND);
+    assert_eq!(plan.outlook.readiness, Readiness::Reconciling);
+    assert_eq!(plan.look_again, MISSING_AGAIN);
+
+    let mut running = settled(&fresh());
+    running.harness = None;
+    let plan = planned(&running);
+    assert_eq!(plan.remove, vec![]);
+    assert!(plan.outlook.running, "what runs goes on");
+
+    let mut healed = after(&observed);
+    healed.harness = Some(HarnessSpec::default());
+    let plan = planned(&healed);
+    assert_eq!(plan.ledger.start_number, 1, "it heals untouched, under its number");
+    assert!(plan.make.is_some());
+}
+
+/// LIFE-20
+#[test]
+fn the_later_agent_of_a_slug_is_stalled_and_starts_nothing() {
+    let mut observed = fresh();
+    observed.slug_holder = Some("team/older".to_owned());
+    let plan = planned(&observed);
+    assert_eq!(plan.make, None);
+    assert_eq!(plan.outlook.readiness, Readiness::Stalled);
+    assert_eq!(plan.outlook.reason, reason::SLUG_TAKEN);
+    assert!(plan.outlook.message.contains("team/older"), "{}", plan.outlook.message);
+}
+
+#[rstest]
+#[case::missing(Parent::Missing("pa".to_owned()), reason::PARENT_NOT_FOUND)]
+#[case::foreign(Parent::OwnedBy("mallory".to_owned()), reason::PARENT_OWNER)]
+fn a_child_of_nobody_or_of_somebody_elses_agent_is_not_started(
+    #[case] parent: Parent,
+    #[case] reason: &str,
+) {
+    let mut observed = ephemeral();
+    observed.parent = parent;
+    let plan = planned(&observed);
+    assert_eq!((plan.make, plan.outlook.reason), (None, reason));
+    observed.parent = Parent::OwnedBy("eve".to_owned());
+    assert!(planned(&observed).make.is_some());
+}
+
+#[rstest]
+#[case::of_an_earlier_agent(Belongs::ToAnother, reason::DRAINING)]
+#[case::of_a_person(Belongs::ToNobody, reason::NAME_TAKEN)]
+fn a_workload_of_somebody_else_is_never_taken_over(#[case] belongs: Belongs, #[case] reason: &str) {
+    let mut observed = settled(&fresh());
+    observed.workloads[0].belongs = belongs;
+    let plan = planned(&observed);
+    assert_eq!((plan.make, plan.remove, plan.outlook.reason), (None, vec![], reason));
+}
+
+#[test]
+fn replicas_changed_by_another_hand_are_put_back_without_a_new_template() {
+    let mut observed = settled(&fresh());
+    observed.workloads[0].drifted = true;
+    assert_eq!(planned(&observed).make, Some(Make::Rescale("foundry-agent-ann".to_owned())));
+}
+
+#[rstest]
+#[case(Health::Waiting("Unschedulable".to_owned()), AgentState::Pending, reason::PENDING, false)]
+#[case(Health::Running, AgentState::Running, reason::RUNNING, true)]
+#[case(Health::Crashing("again".to_owned()), AgentState::Pending, reason::CRASH_LOOP, false)]
+fn the_state_is_running_only_while_a_process_lives(
+    #[case] health: Health,
+    #[case] state: AgentState,
+    #[case] reason: &str,
+    #[case] running: bool,
+) {
+    let mut observed = settled(&fresh());
+    observed.workloads[0].health = health;
+    let outlook = planned(&observed).outlook;
+    assert_eq!((outlook.state, outlook.reason, outlook.running), (state, reason, running));
+}
+
+/// OPS-01, LIFE-09
+#[test]
+fn a_local_restart_waits_until_the_earlier_process_is_gone() {
+    let mut observed = fresh();
+    observed.carrier = WorkloadKind::Pod;
+    let mut observed = settled(&observed);
+    observed.spec.starts = Some(1);
+    assert_eq!(planned(&observed).remove[0].name, "foundry-agent-ann-1-local");
+    let mut ending = after(&observed);
+    ending.draining = true;
+    assert_eq!(planned(&ending).make, None);
+    ending.draining = false;
+    let Some(Make::Pod(pod)) = planned(&ending).make else { panic!("no Pod is made") };
+    assert_eq!(pod.metadata.name.as_deref(), Some("foundry-agent-ann-2-local"));
+    assert_eq!(pod.spec.unwrap().scheduler_name.as_deref(), Some("foundry-local"));
+}
+
+/// OPS-01: a change of runtime moves the process; it never doubles it.
+#[test]
+fn a_workload_of_the_other_runtime_goes_first() {
+    let mut observed = settled(&fresh());
+    observed.carrier = WorkloadKind::Pod;
+    let plan = planned(&observed);
+    assert_eq!(plan.remove[0].name, "foundry-agent-ann");
+    assert_eq!(plan.make, None);
+}

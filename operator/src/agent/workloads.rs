@@ -1,0 +1,121 @@
+//! The object that carries a harness, one function a kind.
+
+use foundry_crds::agent::Lifetime;
+use foundry_crds::{AgentSpec, meta};
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy};
+use k8s_openapi::api::batch::v1::{
+    Job, JobSpec, PodFailurePolicy, PodFailurePolicyOnPodConditionsPattern, PodFailurePolicyRule,
+};
+use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::jiff::Timestamp;
+
+use super::plan::{Make, Observed};
+use crate::config::TemplateConfig;
+use crate::pod;
+use crate::runtime::WorkloadKind;
+
+/// Seconds that a finished Job stays to be looked at.
+const FINISHED_JOB_SECONDS: i32 = 3_600;
+/// Seconds an ephemeral agent without `ttlAt` may run: admission asks for one.
+const DEFAULT_LIFE_SECONDS: i64 = 4 * 3_600;
+
+/// The workload of one start; none while there is no Harness to render it from.
+pub fn make(
+    observed: &Observed,
+    spec: &AgentSpec,
+    settings: &TemplateConfig,
+    start: i64,
+    now: Timestamp,
+) -> Option<Make> {
+    let harness = observed.harness.as_ref()?;
+    let template = pod::template(&observed.agent, spec.lifetime(), harness, settings, start);
+    let metadata = ObjectMeta {
+        name: Some(observed.carrier.name(&observed.agent.name, start)), // WORK-01
+        namespace: Some(observed.agent.namespace.clone()),
+        owner_references: Some(vec![pod::owner(&observed.agent)]),
+        ..pod::metadata(&observed.agent, harness, start)
+    };
+    Some(match observed.carrier {
+        WorkloadKind::Deployment => {
+            Make::Deployment(Box::new(deployment(observed, metadata, template)))
+        }
+        WorkloadKind::Job => Make::Job(Box::new(job(metadata, template, seconds_left(spec, now)))),
+        WorkloadKind::Pod => Make::Pod(Box::new(local_pod(spec, metadata, template, now))),
+    })
+}
+
+/// LIFE-02: one replica, and never two at once: a surge would put two pollers on
+/// one inbox.
+fn deployment(observed: &Observed, metadata: ObjectMeta, template: PodTemplateSpec) -> Deployment {
+    Deployment {
+        metadata,
+        spec: Some(DeploymentSpec {
+            replicas: Some(1),
+            selector: LabelSelector {
+                match_labels: Some(pod::selector(&observed.agent)),
+                match_expressions: None,
+            },
+            strategy: Some(DeploymentStrategy {
+                type_: Some("Recreate".to_owned()),
+                rolling_update: None,
+            }),
+            revision_history_limit: Some(1),
+            template,
+            ..DeploymentSpec::default()
+        }),
+        status: None,
+    }
+}
+
+/// LIFE-07: one try, bounded in time, kept a while after its end.
+fn job(metadata: ObjectMeta, template: PodTemplateSpec, seconds_left: i64) -> Job {
+    Job {
+        metadata,
+        spec: Some(JobSpec {
+            backoff_limit: Some(0),
+            ttl_seconds_after_finished: Some(FINISHED_JOB_SECONDS),
+            active_deadline_seconds: Some(seconds_left),
+            // A replacement waits until the pod it replaces is gone (LIFE-09).
+            pod_replacement_policy: Some("Failed".to_owned()),
+            // A drained node is nobody's failure: the pod is made again elsewhere.
+            pod_failure_policy: Some(PodFailurePolicy {
+                rules: vec![PodFailurePolicyRule {
+                    action: "Ignore".to_owned(),
+                    on_exit_codes: None,
+                    on_pod_conditions: Some(vec![PodFailurePolicyOnPodConditionsPattern {
+                        type_: "DisruptionTarget".to_owned(),
+                        status: "True".to_owned(),
+                    }]),
+                }],
+            }),
+            template,
+            ..JobSpec::default()
+        }),
+        status: None,
+    }
+}
+
+/// OPS-01: the local runtime's record and identity of a process; no scheduler
+/// answers to its name, so no node ever takes it.
+fn local_pod(
+    spec: &AgentSpec,
+    metadata: ObjectMeta,
+    template: PodTemplateSpec,
+    now: Timestamp,
+) -> Pod {
+    let mut pod = template.spec.unwrap_or_default();
+    pod.scheduler_name = Some(meta::LOCAL_SCHEDULER.to_owned());
+    if spec.lifetime() == Lifetime::Ephemeral {
+        pod.active_deadline_seconds = Some(seconds_left(spec, now));
+    }
+    Pod { metadata, spec: Some(pod), status: None }
+}
+
+/// Seconds until an ephemeral agent is over, at least one.
+fn seconds_left(spec: &AgentSpec, now: Timestamp) -> i64 {
+    match spec.ttl_at.as_ref() {
+        Some(ttl) => ttl.0.duration_since(now).as_secs().max(1),
+        None => DEFAULT_LIFE_SECONDS,
+    }
+}

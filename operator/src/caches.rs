@@ -1,0 +1,228 @@
+//! What the watches show: one cache a kind and namespace.
+//!
+//! The one module that uses kube's unstable stream controls. Every typed watch
+//! survives objects that do not decode, drops managed fields, backs off on errors
+//! and notices a dead connection within a minute.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use foundry_crds::{Agent, Harness, meta};
+use futures::{Stream, TryStreamExt as _};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::Api;
+use kube::core::DeserializeGuard;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::reflector::{self, ObjectRef, Store};
+use kube::runtime::watcher::{self, watcher};
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
+
+use crate::error::Error;
+use crate::members::Members;
+use crate::slugs::Slugs;
+
+/// Seconds after which a silent watch is asked again.
+const WATCH_SECONDS: u32 = 50;
+/// Objects a page of a list.
+const PAGE: u32 = 200;
+
+/// An object that may not decode.
+pub type Guard<K> = DeserializeGuard<K>;
+
+/// The caches of one namespace that agents are reconciled from.
+#[derive(Clone)]
+pub struct Caches {
+    /// Agents.
+    pub agents: Store<Guard<Agent>>,
+    /// Harnesses.
+    pub harnesses: Store<Guard<Harness>>,
+    /// Deployments the operator made.
+    pub deployments: Children<Deployment>,
+    /// Jobs the operator made.
+    pub jobs: Children<Job>,
+    /// Pods of harnesses.
+    pub pods: Children<Pod>,
+}
+
+/// A cache of objects that belong to agents, with an index by agent.
+#[derive(Clone)]
+pub struct Children<K: Resource<DynamicType = ()> + Clone + 'static> {
+    store: Store<Guard<K>>,
+    members: Arc<Members>,
+}
+
+impl<K> Children<K>
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope> + Clone + 'static,
+{
+    /// The objects that carry this agent's label.
+    pub fn of(&self, namespace: &str, agent: &str) -> Vec<Arc<Guard<K>>> {
+        self.members
+            .of(agent)
+            .iter()
+            .filter_map(|name| self.store.get(&ObjectRef::new(name).within(namespace)))
+            .collect()
+    }
+}
+
+/// A stream of objects that changed, which fills a cache as it is read.
+pub type Changes<K> =
+    std::pin::Pin<Box<dyn Stream<Item = Result<Guard<K>, watcher::Error>> + Send>>;
+
+/// The streams that fill [`Caches`].
+pub struct Streams {
+    /// Agents that changed.
+    pub agents: Changes<Agent>,
+    /// Harnesses that changed.
+    pub harnesses: Changes<Harness>,
+    /// Deployments that changed.
+    pub deployments: Changes<Deployment>,
+    /// Jobs that changed.
+    pub jobs: Changes<Job>,
+    /// Pods that changed.
+    pub pods: Changes<Pod>,
+}
+
+/// Begins to watch one namespace.
+pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> (Caches, Streams) {
+    let ours = format!("{}={}", meta::label::MANAGED_BY, meta::label::MANAGED_BY_OPERATOR);
+    let noted = Arc::clone(slugs);
+    let (agents, agent_changes) = watch(
+        client,
+        namespace,
+        settings(None),
+        move |event| noted.note(event),
+        |_: &mut Agent| {},
+    );
+    let (harnesses, harness_changes) =
+        watch(client, namespace, settings(None), |_| {}, |_: &mut Harness| {});
+    let (deployments, deployment_changes) =
+        watch_children(client, namespace, &ours, prune_deployment);
+    let (jobs, job_changes) = watch_children(client, namespace, &ours, prune_job);
+    let (pods, pod_changes) = watch_children(client, namespace, &ours, prune_pod);
+    (
+        Caches { agents, harnesses, deployments, jobs, pods },
+        Streams {
+            agents: agent_changes,
+            harnesses: harness_changes,
+            deployments: deployment_changes,
+            jobs: job_changes,
+            pods: pod_changes,
+        },
+    )
+}
+
+impl Caches {
+    /// Waits until every first list is complete: what is not there yet is not gone.
+    pub async fn wait_until_ready(&self) -> Result<(), Error> {
+        let Self { agents, harnesses, deployments, jobs, pods } = self;
+        let (agents, harnesses, deployments, jobs, pods) = futures::join!(
+            agents.wait_until_ready(),
+            harnesses.wait_until_ready(),
+            deployments.store.wait_until_ready(),
+            jobs.store.wait_until_ready(),
+            pods.store.wait_until_ready()
+        );
+        agents
+            .and(harnesses)
+            .and(deployments)
+            .and(jobs)
+            .and(pods)
+            .map_err(|_| Error::CachesNotReady)
+    }
+
+    /// An agent by name.
+    pub fn agent(&self, namespace: &str, name: &str) -> Option<Arc<Guard<Agent>>> {
+        self.agents.get(&ObjectRef::new(name).within(namespace))
+    }
+
+    /// A Harness by name.
+    pub fn harness(&self, namespace: &str, name: &str) -> Option<Arc<Guard<Harness>>> {
+        self.harnesses.get(&ObjectRef::new(name).within(namespace))
+    }
+}
+
+fn watch_children<K>(
+    client: &Client,
+    namespace: &str,
+    labels: &str,
+    prune: impl Fn(&mut K) + Send + Clone + 'static,
+) -> (Children<K>, Changes<K>)
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+        + DeserializeOwned
+        + Clone
+        + Debug
+        + Send
+        + Sync
+        + 'static,
+{
+    let members = Arc::new(Members::default());
+    let noted = Arc::clone(&members);
+    let (store, changes) =
+        watch(client, namespace, settings(Some(labels)), move |event| noted.note(event), prune);
+    (Children { store, members }, changes)
+}
+
+/// Begins to watch one kind, keeping of each object what `prune` leaves.
+pub fn watch<K>(
+    client: &Client,
+    namespace: &str,
+    settings: watcher::Config,
+    note: impl Fn(&watcher::Event<Guard<K>>) + Send + 'static,
+    prune: impl Fn(&mut K) + Send + Clone + 'static,
+) -> (Store<Guard<K>>, Changes<K>)
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+        + DeserializeOwned
+        + Clone
+        + Debug
+        + Send
+        + Sync
+        + 'static,
+{
+    let (store, writer) = reflector::store();
+    let changes = watcher(Api::<Guard<K>>::namespaced(client.clone(), namespace), settings)
+        .default_backoff()
+        .modify(move |object| {
+            object.meta_mut().managed_fields = None;
+            if let Ok(object) = &mut object.0 {
+                prune(object);
+            }
+        })
+        .inspect_ok(note)
+        .reflect(writer)
+        .touched_objects();
+    (store, Box::pin(changes))
+}
+
+/// How every watch is made.
+pub fn settings(labels: Option<&str>) -> watcher::Config {
+    let settings = watcher::Config::default().timeout(WATCH_SECONDS).page_size(PAGE);
+    match labels {
+        Some(labels) => settings.labels(labels),
+        None => settings,
+    }
+}
+
+/// Of a Deployment, all but what its pods are made of.
+fn prune_deployment(deployment: &mut Deployment) {
+    if let Some(spec) = &mut deployment.spec {
+        spec.template.spec = None;
+    }
+}
+
+/// Of a Job, all but what its pods are made of.
+fn prune_job(job: &mut Job) {
+    if let Some(spec) = &mut job.spec {
+        spec.template.spec = None;
+    }
+}
+
+/// Of a Pod, what says how it fares and whose it is.
+fn prune_pod(pod: &mut Pod) {
+    pod.spec = None;
+}

@@ -1,0 +1,317 @@
+//! Settings: read once from flags and environment, checked, then passed as values.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use foundry_crds::meta;
+
+/// What the command line and the environment say.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "foundry-operator", about = "Makes the cluster match Foundry's resources.")]
+pub struct Arguments {
+    /// `cluster` runs harnesses in pods, `local` as processes of this machine.
+    /// Absent: `cluster` when this process runs in a pod.
+    #[arg(long, env = "FOUNDRY_RUNTIME")]
+    pub runtime: Option<RuntimeKind>,
+    /// Namespaces to watch, separated by commas.
+    #[arg(long, env = "FOUNDRY_WATCH_NAMESPACES", value_delimiter = ',', default_value = meta::DEFAULT_NAMESPACE)]
+    pub watch_namespaces: Vec<String>,
+    /// Image of agent pods whose Harness names none (WORK-02).
+    #[arg(long, env = "FOUNDRY_HARNESS_IMAGE", default_value = "foundry-harness:dev")]
+    pub harness_image: String,
+    /// Where harnesses reach the Foundry API.
+    #[arg(long, env = "FOUNDRY_API_URL", default_value = "http://foundry-api.default:8080")]
+    pub api_url: String,
+    /// Seconds between evaluations of every harness; absent leaves it to the harness.
+    #[arg(long, env = "FOUNDRY_EVALUATE_SECONDS")]
+    pub evaluate_seconds: Option<u32>,
+    /// Seconds between heartbeats of every harness; absent leaves it to the harness.
+    #[arg(long, env = "FOUNDRY_HEARTBEAT_SECONDS")]
+    pub heartbeat_seconds: Option<u32>,
+    /// Address of `/livez`, `/readyz` and `/metrics`.
+    #[arg(long, env = "FOUNDRY_OPERATOR_LISTEN", default_value = "0.0.0.0:8081")]
+    pub listen: SocketAddr,
+    /// `prod`, or anything else for a development installation (LIFE-21).
+    #[arg(long, env = "FOUNDRY_ENVIRONMENT", default_value = "dev")]
+    pub environment: String,
+    /// `key=value` that agent pods ask of their node (WORK-09).
+    #[arg(long, env = "FOUNDRY_AGENT_NODE_SELECTOR")]
+    pub agent_node_selector: Option<Pair>,
+    /// `key=value` of a node taint that agent pods tolerate (WORK-09).
+    #[arg(long, env = "FOUNDRY_AGENT_TOLERATION")]
+    pub agent_toleration: Option<Pair>,
+    /// Namespace of the leader lease.
+    #[arg(long, env = "FOUNDRY_LEASE_NAMESPACE", default_value = "default")]
+    pub lease_namespace: String,
+    /// Name of the leader lease: one for all operators of the same namespaces.
+    #[arg(long, env = "FOUNDRY_LEASE_NAME", default_value = "foundry-operator")]
+    pub lease_name: String,
+    /// Name of this operator in the leader lease; absent means a random one.
+    #[arg(long, env = "HOSTNAME", hide_env = true)]
+    pub identity: Option<String>,
+    /// Local runtime: folder of process state and logs.
+    #[arg(long, env = "FOUNDRY_LOCAL_DIR")]
+    pub local_dir: Option<PathBuf>,
+    /// Local runtime: folder that holds the harness executables.
+    #[arg(long, env = "FOUNDRY_LOCAL_BIN_DIR")]
+    pub local_bin_dir: Option<PathBuf>,
+    /// Local runtime: file whose lock keeps harness processes alive, passed on to them.
+    #[arg(long, env = "FOUNDRY_LIFELINE")]
+    pub lifeline: Option<PathBuf>,
+    /// Local runtime: executable search path of harness processes.
+    #[arg(long, env = "PATH", hide = true, default_value = "/usr/local/bin:/usr/bin:/bin")]
+    pub path: String,
+    /// End when the parent process ends.
+    #[arg(
+        long = "die-with-parent",
+        env = "FOUNDRY_PDEATHSIG",
+        value_parser = clap::builder::BoolishValueParser::new(),
+        default_value = "false",
+        action = clap::ArgAction::Set
+    )]
+    pub die_with_parent: bool,
+    /// Log filter, as `info,foundry_operator=debug`.
+    #[arg(long, env = "FOUNDRY_LOG", default_value = "info")]
+    pub log: String,
+}
+
+/// Where harnesses run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RuntimeKind {
+    /// As processes of this machine.
+    Local,
+    /// In pods.
+    Cluster,
+}
+
+/// A `key=value` setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// Left of the equals sign.
+    pub key: String,
+    /// Right of it.
+    pub value: String,
+}
+
+impl std::str::FromStr for Pair {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((key, value)) if !key.is_empty() && !value.is_empty() => {
+                Ok(Self { key: key.to_owned(), value: value.to_owned() })
+            }
+            _ => Err(format!("`{text}` is not of the form key=value")),
+        }
+    }
+}
+
+/// Settings that are whole: nothing inside asks again whether one is there.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where harnesses run, with what that needs.
+    pub runtime: RuntimeConfig,
+    /// Namespaces to watch; never empty.
+    pub namespaces: Vec<String>,
+    /// What a pod template is rendered from beside the resources.
+    pub template: TemplateConfig,
+    /// Domain of agents' mailboxes (LIFE-21).
+    pub mailbox_domain: &'static str,
+    /// Address of the probe and metrics server.
+    pub listen: SocketAddr,
+    /// Namespace of the leader lease.
+    pub lease_namespace: String,
+    /// Name of the leader lease.
+    pub lease_name: String,
+    /// Name of this operator among the candidates of the lease.
+    pub identity: String,
+}
+
+/// Settings that become part of pods.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TemplateConfig {
+    /// Image of pods whose Harness names none (WORK-02).
+    pub harness_image: String,
+    /// Where harnesses reach the Foundry API.
+    pub api_url: String,
+    /// Seconds between evaluations, when the installation sets them.
+    pub evaluate_seconds: Option<u32>,
+    /// Seconds between heartbeats, when the installation sets them.
+    pub heartbeat_seconds: Option<u32>,
+    /// Node label asked for (WORK-09).
+    pub node_selector: Option<Pair>,
+    /// Taint tolerated (WORK-09).
+    pub toleration: Option<Pair>,
+}
+
+/// Settings of one runtime.
+#[derive(Debug, Clone)]
+pub enum RuntimeConfig {
+    /// Harnesses run in pods.
+    Cluster,
+    /// Harnesses run as processes.
+    Local(LocalConfig),
+}
+
+/// Settings of the local runtime.
+#[derive(Debug, Clone)]
+pub struct LocalConfig {
+    /// Folder of process state and logs.
+    pub dir: PathBuf,
+    /// Folder with the harness executables.
+    pub bin_dir: PathBuf,
+    /// Passed on to harness processes as `FOUNDRY_LIFELINE`.
+    pub lifeline: Option<PathBuf>,
+    /// `PATH` of harness processes.
+    pub path: String,
+}
+
+/// A setting that is missing or wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// No runtime was named outside a cluster.
+    #[error(
+        "failed to choose a runtime: this is not a pod; set FOUNDRY_RUNTIME to `local` or `cluster`"
+    )]
+    NoRuntime,
+    /// The local runtime lacks a folder.
+    #[error("failed to set up the local runtime: set {0} to a folder")]
+    NoFolder(&'static str),
+    /// No namespace is left to watch.
+    #[error("failed to read FOUNDRY_WATCH_NAMESPACES: name at least one namespace")]
+    NoNamespace,
+}
+
+impl Config {
+    /// Checks the arguments and makes them whole.
+    pub fn new(arguments: Arguments) -> Result<Self, ConfigError> {
+        let Arguments {
+            runtime,
+            watch_namespaces,
+            harness_image,
+            api_url,
+            evaluate_seconds,
+            heartbeat_seconds,
+            listen,
+            environment,
+            agent_node_selector,
+            agent_toleration,
+            lease_namespace,
+            lease_name,
+            identity,
+            local_dir,
+            local_bin_dir,
+            lifeline,
+            path,
+            die_with_parent: _,
+            log: _,
+        } = arguments;
+        let runtime = match runtime.or_else(runtime_of_this_place).ok_or(ConfigError::NoRuntime)? {
+            RuntimeKind::Cluster => RuntimeConfig::Cluster,
+            RuntimeKind::Local => RuntimeConfig::Local(LocalConfig {
+                dir: local_dir.ok_or(ConfigError::NoFolder("FOUNDRY_LOCAL_DIR"))?,
+                bin_dir: local_bin_dir.ok_or(ConfigError::NoFolder("FOUNDRY_LOCAL_BIN_DIR"))?,
+                lifeline,
+                path,
+            }),
+        };
+        let mut namespaces: Vec<String> = watch_namespaces
+            .iter()
+            .map(|name| name.trim())
+            .filter(|name| !name.is_empty())
+            .map(str::to_owned)
+            .collect();
+        namespaces.sort();
+        namespaces.dedup();
+        if namespaces.is_empty() {
+            return Err(ConfigError::NoNamespace);
+        }
+        Ok(Self {
+            runtime,
+            namespaces,
+            template: TemplateConfig {
+                harness_image,
+                api_url,
+                evaluate_seconds,
+                heartbeat_seconds,
+                node_selector: agent_node_selector,
+                toleration: agent_toleration,
+            },
+            mailbox_domain: mailbox_domain(&environment),
+            listen,
+            lease_namespace,
+            lease_name,
+            // Two operators of one host must not take each other's renewals for their own.
+            identity: format!(
+                "{}-{}",
+                identity.as_deref().unwrap_or("foundry-operator"),
+                uuid::Uuid::now_v7().simple()
+            ),
+        })
+    }
+}
+
+/// OPS-01: a process in a pod manages the cluster it is in.
+fn runtime_of_this_place() -> Option<RuntimeKind> {
+    kube::Config::incluster().is_ok().then_some(RuntimeKind::Cluster)
+}
+
+/// LIFE-21
+fn mailbox_domain(environment: &str) -> &'static str {
+    if environment == "prod" { "ai.flow.life" } else { "dev-ai.flow.life" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(words: &[&str]) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(std::iter::once("foundry-operator").chain(words.iter().copied()))
+    }
+
+    /// OPS-01
+    #[test]
+    fn outside_a_pod_a_runtime_must_be_named() {
+        let error = Config::new(arguments(&[]).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("FOUNDRY_RUNTIME"), "{error}");
+    }
+
+    /// OPS-01
+    #[test]
+    fn the_local_runtime_says_which_folder_it_misses() {
+        let error = Config::new(arguments(&["--runtime", "local"]).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("FOUNDRY_LOCAL_DIR"), "{error}");
+    }
+
+    #[test]
+    fn namespaces_are_trimmed_and_named_once() {
+        let config = Config::new(
+            arguments(&["--runtime", "cluster", "--watch-namespaces", "b, a,,b"]).unwrap(),
+        )
+        .unwrap();
+        assert_eq!(config.namespaces, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_list_of_no_namespaces_is_an_error() {
+        let error =
+            Config::new(arguments(&["--runtime", "cluster", "--watch-namespaces", " , "]).unwrap())
+                .unwrap_err();
+        assert!(error.to_string().contains("FOUNDRY_WATCH_NAMESPACES"), "{error}");
+    }
+
+    /// WORK-09
+    #[test]
+    fn a_node_selector_without_a_value_is_refused() {
+        let error = arguments(&["--agent-node-selector", "agentpool"]).unwrap_err();
+        assert!(error.to_string().contains("key=value"), "{error}");
+    }
+
+    /// LIFE-21
+    #[test]
+    fn only_production_has_mailboxes_under_ai_flow_life() {
+        assert_eq!(mailbox_domain("prod"), "ai.flow.life");
+        assert_eq!(mailbox_domain("staging"), "dev-ai.flow.life");
+    }
+}

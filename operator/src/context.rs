@@ -1,0 +1,101 @@
+//! What every reconcile shares.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use kube::Client;
+
+use crate::caches::Caches;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::error::Error;
+use crate::events::Events;
+use crate::metrics::Metrics;
+use crate::runtime::Runtime;
+use crate::slugs::Slugs;
+
+/// First wait after a failed reconcile; doubled after each further one.
+const FIRST_BACKOFF: Duration = Duration::from_millis(500);
+/// Longest wait after a failed reconcile.
+const LONGEST_BACKOFF: Duration = Duration::from_mins(2);
+
+/// What every reconcile shares.
+pub struct Context {
+    /// The control plane.
+    pub client: Client,
+    /// Settings.
+    pub config: Config,
+    /// The time.
+    pub clock: Clock,
+    /// Where harnesses run.
+    pub runtime: Arc<dyn Runtime>,
+    /// Caches by namespace.
+    pub caches: BTreeMap<String, Caches>,
+    /// Who has which slug.
+    pub slugs: Arc<Slugs>,
+    /// The one recorder of events.
+    pub events: Events,
+    /// Counters.
+    pub metrics: Metrics,
+    /// Failures of each object since its last success.
+    pub backoff: Backoff,
+}
+
+impl Context {
+    /// The caches of a watched namespace, once they are whole.
+    pub async fn caches(&self, namespace: &str) -> Result<&Caches, Error> {
+        for caches in self.caches.values() {
+            // Slugs are unique over all of them, so all must be whole.
+            caches.wait_until_ready().await?;
+        }
+        self.caches.get(namespace).ok_or(Error::CachesNotReady)
+    }
+}
+
+/// Failures of each object in a row, by UID.
+#[derive(Debug, Default)]
+pub struct Backoff {
+    failures: Mutex<HashMap<String, u32>>,
+}
+
+impl Backoff {
+    /// Most objects remembered: an object that is gone leaves by this bound.
+    const MOST: usize = 10_000;
+
+    /// Forgets the failures of an object that went well.
+    pub fn reset(&self, uid: &str) {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+    }
+
+    /// Counts one more failure and says how long to wait.
+    pub fn next(&self, uid: &str) -> Duration {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        if failures.len() >= Self::MOST {
+            failures.clear();
+        }
+        let count = failures.entry(uid.to_owned()).or_insert(0);
+        let wait = FIRST_BACKOFF.saturating_mul(1 << (*count).min(10)).min(LONGEST_BACKOFF);
+        *count += 1;
+        wait
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_waits_longer_after_each_failure_and_starts_over_after_a_success() {
+        let backoff = Backoff::default();
+        assert_eq!(backoff.next("a"), FIRST_BACKOFF);
+        assert_eq!(backoff.next("a"), FIRST_BACKOFF * 2);
+        assert_eq!(backoff.next("b"), FIRST_BACKOFF, "one object never delays another");
+        for _ in 0..40 {
+            backoff.next("a");
+        }
+        assert_eq!(backoff.next("a"), LONGEST_BACKOFF);
+        backoff.reset("a");
+        assert_eq!(backoff.next("a"), FIRST_BACKOFF);
+    }
+}

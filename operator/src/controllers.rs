@@ -1,0 +1,205 @@
+//! The controllers: one a kind and watched namespace, over the caches.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use foundry_crds::{Agent, Harness, Model, meta};
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use kube::runtime::controller::{self, Action, Controller};
+use kube::runtime::reflector::{ObjectRef, Store};
+use kube::{Api, Client, Resource, ResourceExt as _};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::caches::{self, Guard, Streams};
+use crate::context::Context;
+use crate::error::{Class, Error, chain};
+use crate::{agent, harness, model};
+
+/// Agents reconciled at once in one namespace.
+const AGENTS_AT_ONCE: u16 = 16;
+/// Objects of the other kinds reconciled at once in one namespace.
+const OTHERS_AT_ONCE: u16 = 4;
+
+/// Runs the controllers of one namespace until told to stop; what is being
+/// reconciled then is finished first.
+pub fn run(
+    client: &Client,
+    namespace: &str,
+    streams: Streams,
+    context: &Arc<Context>,
+    stop: &CancellationToken,
+) -> Vec<BoxFuture<'static, ()>> {
+    vec![
+        Box::pin(agents(namespace, streams, context, stop)),
+        Box::pin(harnesses(client, namespace, context, stop)),
+        Box::pin(models(client, namespace, context, stop)),
+    ]
+}
+
+fn agents(
+    namespace: &str,
+    streams: Streams,
+    context: &Arc<Context>,
+    stop: &CancellationToken,
+) -> impl Future<Output = ()> + use<> {
+    let Streams { agents, harnesses, deployments, jobs, pods } = streams;
+    let store = context.caches.get(namespace).map(|caches| caches.agents.clone());
+    let context = Arc::clone(context);
+    let stop = stop.clone();
+    async move {
+        let Some(store) = store else { return };
+        let users = users_of(store.clone());
+        Controller::for_stream(agents, store)
+            .with_config(controller::Config::default().concurrency(AGENTS_AT_ONCE))
+            .watches_stream(harnesses, users)
+            .watches_stream(deployments, |it: Guard<Deployment>| agent_of(&it))
+            .watches_stream(jobs, |it: Guard<Job>| agent_of(&it))
+            .watches_stream(pods, |it: Guard<Pod>| agent_of(&it))
+            .graceful_shutdown_on(stop.cancelled_owned())
+            .run(
+                |object, context| counted("Agent", object, context, agent::reconcile),
+                again::<Agent>,
+                context,
+            )
+            .for_each(log)
+            .await;
+    }
+}
+
+fn harnesses(
+    client: &Client,
+    namespace: &str,
+    context: &Arc<Context>,
+    stop: &CancellationToken,
+) -> impl Future<Output = ()> + use<> {
+    let api: Api<Guard<Harness>> = Api::namespaced(client.clone(), namespace);
+    let context = Arc::clone(context);
+    let stop = stop.clone();
+    async move {
+        Controller::new(api, caches::settings(None))
+            .with_config(controller::Config::default().concurrency(OTHERS_AT_ONCE))
+            .graceful_shutdown_on(stop.cancelled_owned())
+            .run(
+                |object, context| counted("Harness", object, context, harness::reconcile),
+                again::<Harness>,
+                context,
+            )
+            .for_each(log)
+            .await;
+    }
+}
+
+fn models(
+    client: &Client,
+    namespace: &str,
+    context: &Arc<Context>,
+    stop: &CancellationToken,
+) -> impl Future<Output = ()> + use<> {
+    let api: Api<Guard<Model>> = Api::namespaced(client.clone(), namespace);
+    let context = Arc::clone(context);
+    let stop = stop.clone();
+    async move {
+        Controller::new(api, caches::settings(None))
+            .with_config(controller::Config::default().concurrency(OTHERS_AT_ONCE))
+            .graceful_shutdown_on(stop.cancelled_owned())
+            .run(
+                |object, context| counted("Model", object, context, model::reconcile),
+                again::<Model>,
+                context,
+            )
+            .for_each(log)
+            .await;
+    }
+}
+
+/// Agents to look at when a Harness changes: those that name it.
+fn users_of(
+    agents: Store<Guard<Agent>>,
+) -> impl Fn(Guard<Harness>) -> Vec<ObjectRef<Guard<Agent>>> + Send + Sync {
+    move |harness| {
+        let name = harness.name_any();
+        agents
+            .state()
+            .iter()
+            .filter(|agent| agent.0.as_ref().is_ok_and(|agent| agent.spec.harness == name))
+            .map(|agent| ObjectRef::from_obj(&**agent))
+            .collect()
+    }
+}
+
+/// The agent to look at when a child changes. The label is a hint: what a child
+/// truly belongs to is read from its owner.
+fn agent_of<K: Resource>(child: &K) -> Option<ObjectRef<Guard<Agent>>> {
+    let agent = child.meta().labels.as_ref()?.get(meta::label::AGENT)?;
+    Some(ObjectRef::new(agent).within(child.meta().namespace.as_deref()?))
+}
+
+/// Runs a reconcile, counts it and resets its backoff when it went well.
+async fn counted<K, F>(
+    kind: &'static str,
+    object: Arc<Guard<K>>,
+    context: Arc<Context>,
+    reconcile: impl FnOnce(Arc<Guard<K>>, Arc<Context>) -> F,
+) -> Result<Action, Error>
+where
+    K: Resource,
+    F: Future<Output = Result<Action, Error>>,
+{
+    let started = Instant::now();
+    let uid = object.meta().uid.clone().unwrap_or_default();
+    let outcome = reconcile(object, Arc::clone(&context)).await;
+    let word = outcome.as_ref().map_or_else(Error::category, |_| "ok");
+    context.metrics.reconciled(kind, word, started.elapsed());
+    if outcome.is_ok() {
+        context.backoff.reset(&uid);
+    }
+    outcome
+}
+
+/// When to try again after an error, each object by its own count.
+#[expect(clippy::needless_pass_by_value, reason = "the signature kube asks for")]
+fn again<K: Resource<DynamicType = ()>>(
+    object: Arc<Guard<K>>,
+    error: &Error,
+    context: Arc<Context>,
+) -> Action {
+    let kind = K::kind(&());
+    let name = object.name_any();
+    let wait = context.backoff.next(object.meta().uid.as_deref().unwrap_or_default());
+    let again_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    let error_chain = chain(error);
+    match error.class() {
+        // Somebody wrote first, or the object went: both are ordinary.
+        _ if error.is_conflict() || error.is_not_found() => {
+            tracing::debug!(%kind, name, again_ms, error = error_chain, "reconcile is out of date");
+        }
+        Class::Transient | Class::Refused => {
+            tracing::warn!(%kind, name, again_ms, error = error_chain, "failed to reconcile");
+        }
+        Class::Bug => {
+            tracing::error!(%kind, name, again_ms, error = error_chain, "failed to reconcile");
+        }
+    }
+    Action::requeue(wait)
+}
+
+/// What the controller says beside the reconciles themselves, which log their own.
+async fn log<K: Resource>(
+    outcome: Result<
+        (ObjectRef<K>, Action),
+        controller::Error<Error, kube::runtime::watcher::Error>,
+    >,
+) {
+    match outcome {
+        Ok(_) | Err(controller::Error::ReconcilerFailed(..)) => {}
+        Err(controller::Error::ObjectNotFound(object)) => {
+            tracing::debug!(%object, "an object went before it was looked at");
+        }
+        Err(error) => tracing::warn!(%error, "a watch failed; it is begun again"),
+    }
+}

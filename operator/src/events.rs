@@ -1,0 +1,55 @@
+//! Events: transitions only, through one recorder; a failed event fails nothing.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::Client;
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+
+use crate::conditions::clip;
+
+/// Longest note the API takes, with room to spare.
+const MAX_NOTE: usize = 1_000;
+/// How long an event may take.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// The one recorder of this operator.
+pub struct Events {
+    recorder: Recorder,
+}
+
+impl Events {
+    /// A recorder that reports as this operator.
+    pub fn new(client: Client, identity: &str) -> Self {
+        let reporter = Reporter {
+            controller: "foundry-operator".to_owned(),
+            instance: Some(clip(identity, 128).to_owned()),
+        };
+        Self { recorder: Recorder::new(client, reporter) }
+    }
+
+    /// Tells of something that went as it should.
+    pub async fn normal(&self, about: &ObjectReference, reason: &str, note: &str) {
+        self.publish(about, EventType::Normal, reason, note).await;
+    }
+
+    /// Tells of something a person should look at.
+    pub async fn warning(&self, about: &ObjectReference, reason: &str, note: &str) {
+        self.publish(about, EventType::Warning, reason, note).await;
+    }
+
+    async fn publish(&self, about: &ObjectReference, type_: EventType, reason: &str, note: &str) {
+        let event = Event {
+            type_,
+            reason: reason.to_owned(),
+            note: Some(clip(note, MAX_NOTE).to_owned()),
+            action: "Reconcile".to_owned(),
+            secondary: None,
+        };
+        match tokio::time::timeout(DEADLINE, self.recorder.publish(&event, about)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, reason, "failed to publish an event"),
+            Err(_) => tracing::debug!(reason, "failed to publish an event in time"),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Harnesses in pods: the cluster's own controllers and kubelets run them.
+
+use async_trait::async_trait;
+use foundry_crds::agent::Lifetime;
+use tokio_util::sync::CancellationToken;
+
+use super::{Runtime, Workload, WorkloadKind};
+use crate::error::Error;
+
+/// The cluster runtime.
+#[derive(Debug)]
+pub struct Cluster;
+
+#[async_trait]
+impl Runtime for Cluster {
+    fn carrier(&self, lifetime: Lifetime) -> WorkloadKind {
+        match lifetime {
+            Lifetime::Persistent => WorkloadKind::Deployment,
+            Lifetime::Ephemeral => WorkloadKind::Job,
+        }
+    }
+
+    fn is_draining(&self, _namespace: &str, _agent: &str, _workloads: &[Workload]) -> bool {
+        // Workloads are deleted in the foreground: as long as a pod lives, the
+        // object that carries it is there to see.
+        false
+    }
+
+    async fn keep(&self, leave: CancellationToken) -> Result<(), Error> {
+        leave.cancelled().await;
+        Ok(())
+    }
+}

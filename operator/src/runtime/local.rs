@@ -1,0 +1,250 @@
+//! Harnesses as processes of this machine (OPS-01).
+//!
+//! A Pod that no scheduler takes is the record and the identity of a process. The
+//! keeper is to these Pods what a kubelet is to others: a Pod without a process gets
+//! one, a process without a Pod is ended. Processes outlive the operator: the next
+//! one knows them by the lock each of them holds.
+
+mod folder;
+mod process;
+mod status;
+mod supervisor;
+mod token;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use foundry_crds::agent::Lifetime;
+use foundry_crds::meta;
+use futures::{FutureExt as _, StreamExt as _};
+use k8s_openapi::api::core::v1::Pod;
+use kube::Client;
+use kube::runtime::reflector::Store;
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use self::folder::Folder;
+use self::supervisor::Supervisor;
+use super::{Runtime, Workload, WorkloadKind, workload};
+use crate::caches::{self, Guard};
+use crate::clock::Clock;
+use crate::config::LocalConfig;
+use crate::error::Error;
+use crate::metrics::Metrics;
+
+/// Watches may miss: Pods and processes are compared at least this often.
+const COMPARE_AGAIN: Duration = Duration::from_secs(5);
+/// How long supervisors may take to leave their processes alone.
+const LEAVE_WITHIN: Duration = Duration::from_secs(5);
+
+/// The local runtime.
+pub struct Local {
+    parts: Arc<Parts>,
+    namespaces: Vec<String>,
+    supervised: Arc<Supervised>,
+}
+
+/// What every supervisor shares.
+struct Parts {
+    client: Client,
+    config: LocalConfig,
+    clock: Clock,
+    metrics: Metrics,
+}
+
+/// Which Pod, and which agent's.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct PodId {
+    namespace: String,
+    name: String,
+    uid: String,
+    agent: String,
+}
+
+impl PodId {
+    fn of(pod: &Pod) -> Option<Self> {
+        let metadata = &pod.metadata;
+        Some(Self {
+            namespace: metadata.namespace.clone()?,
+            name: metadata.name.clone()?,
+            uid: metadata.uid.clone()?,
+            agent: workload::controller(metadata)?.name.clone(),
+        })
+    }
+}
+
+/// The supervisors at work, by UID of their Pods.
+#[derive(Default)]
+struct Supervised {
+    by_uid: Mutex<HashMap<String, Watched>>,
+    changed: Notify,
+}
+
+struct Watched {
+    id: PodId,
+    gone: CancellationToken,
+}
+
+impl Supervised {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Watched>> {
+        self.by_uid.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget(&self, uid: &str) {
+        self.lock().remove(uid);
+        self.changed.notify_one();
+    }
+
+    /// Whether a process of this agent is still looked after.
+    fn is_busy(&self, id: &PodId) -> bool {
+        self.lock().values().any(|it| it.id.namespace == id.namespace && it.id.agent == id.agent)
+    }
+}
+
+impl Local {
+    /// A runtime whose folder is there and writable.
+    pub fn new(
+        client: Client,
+        namespaces: Vec<String>,
+        config: LocalConfig,
+        clock: Clock,
+        metrics: Metrics,
+    ) -> Result<Self, Error> {
+        for folder in [config.dir.join(folder::PODS), config.dir.join(folder::LOGS)] {
+            std::fs::create_dir_all(&folder)
+                .map_err(|source| Error::Folder { path: folder.clone(), source })?;
+        }
+        Ok(Self {
+            parts: Arc::new(Parts { client, config, clock, metrics }),
+            namespaces,
+            supervised: Arc::default(),
+        })
+    }
+
+    /// Ends processes of Pods that are gone and starts those of Pods that are there.
+    fn compare(&self, pods: &[Store<Guard<Pod>>], tasks: &TaskTracker, leave: &CancellationToken) {
+        let present = present(pods);
+        for (uid, watched) in self.supervised.lock().iter() {
+            if !present.contains_key(uid) {
+                watched.gone.cancel();
+            }
+        }
+        for (id, pod) in present.into_values() {
+            // One process an agent: a later Pod waits for the end of an earlier (LIFE-09).
+            if !status::is_over(&pod) && !self.supervised.is_busy(&id) {
+                self.supervise(id, Some(pod), tasks, leave);
+            }
+        }
+    }
+
+    /// Ends what an earlier operator left without a Pod.
+    fn sweep(&self, pods: &[Store<Guard<Pod>>], tasks: &TaskTracker, leave: &CancellationToken) {
+        let present = present(pods);
+        for id in folder::left_behind(&self.parts.config.dir) {
+            let is_wanted = present.get(&id.uid).is_some_and(|(_, pod)| !status::is_over(pod));
+            if !is_wanted {
+                tracing::info!(pod = id.name, "a process without a Pod is ended");
+                self.supervise(id, None, tasks, leave);
+            }
+        }
+    }
+
+    fn supervise(
+        &self,
+        id: PodId,
+        pod: Option<Arc<Pod>>,
+        tasks: &TaskTracker,
+        leave: &CancellationToken,
+    ) {
+        let gone = CancellationToken::new();
+        let watched = Watched { id: id.clone(), gone: gone.clone() };
+        self.supervised.lock().insert(id.uid.clone(), watched);
+        let supervised = Arc::clone(&self.supervised);
+        let uid = id.uid.clone();
+        let folder = Folder::new(&self.parts.config.dir, id);
+        let parts = Arc::clone(&self.parts);
+        let leave = leave.clone();
+        tasks.spawn(async move {
+            match pod {
+                Some(pod) => Supervisor::new(parts, folder, pod, gone, leave).run().await,
+                None => supervisor::end_orphan(&folder).await,
+            }
+            supervised.forget(&uid);
+        });
+    }
+}
+
+/// The Pods there are, by UID.
+fn present(pods: &[Store<Guard<Pod>>]) -> HashMap<String, (PodId, Arc<Pod>)> {
+    pods.iter()
+        .flat_map(Store::state)
+        .filter_map(|pod| {
+            let pod = pod.0.as_ref().ok()?;
+            let id = PodId::of(pod)?;
+            let is_leaving = pod.metadata.deletion_timestamp.is_some();
+            (!is_leaving).then(|| (id.uid.clone(), (id, Arc::new(pod.clone()))))
+        })
+        .collect()
+}
+
+#[async_trait]
+impl Runtime for Local {
+    fn carrier(&self, _lifetime: Lifetime) -> WorkloadKind {
+        WorkloadKind::Pod
+    }
+
+    fn is_draining(&self, namespace: &str, agent: &str, workloads: &[Workload]) -> bool {
+        self.supervised.lock().values().any(|it| {
+            it.id.namespace == namespace
+                && it.id.agent == agent
+                && !workloads.iter().any(|workload| workload.uid == it.id.uid)
+        })
+    }
+
+    async fn keep(&self, leave: CancellationToken) -> Result<(), Error> {
+        let tasks = TaskTracker::new();
+        let (stores, streams): (Vec<_>, Vec<_>) = self
+            .namespaces
+            .iter()
+            .map(|namespace| {
+                let settings = caches::settings(None)
+                    .fields(&format!("spec.schedulerName={}", meta::LOCAL_SCHEDULER));
+                caches::watch(&self.parts.client, namespace, settings, |_| {}, |_: &mut Pod| {})
+            })
+            .unzip();
+        let mut changes = futures::stream::select_all(streams);
+        let mut swept = false;
+        loop {
+            tokio::select! {
+                () = leave.cancelled() => break,
+                change = changes.next() => match change {
+                    Some(Ok(_)) => {}
+                    Some(Err(error)) => tracing::warn!(%error, "the watch of Pods failed; it is begun again"),
+                    None => break,
+                },
+                () = self.supervised.changed.notified() => {}
+                () = tokio::time::sleep(COMPARE_AGAIN) => {}
+            }
+            // Nothing is ended because a list is not complete.
+            let whole = stores
+                .iter()
+                .all(|store| matches!(store.wait_until_ready().now_or_never(), Some(Ok(()))));
+            if whole {
+                if !swept {
+                    self.sweep(&stores, &tasks, &leave);
+                    swept = true;
+                }
+                self.compare(&stores, &tasks, &leave);
+            }
+        }
+        leave.cancel();
+        tasks.close();
+        if tokio::time::timeout(LEAVE_WITHIN, tasks.wait()).await.is_err() {
+            tracing::warn!("failed to leave all processes in time; the next operator finds them");
+        }
+        Ok(())
+    }
+}

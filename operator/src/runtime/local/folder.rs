@@ -1,0 +1,167 @@
+//! Where a process of this machine has its lock, its mounts and its log.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::Pid;
+
+use super::PodId;
+
+/// Folder of the processes' state.
+pub const PODS: &str = "pods";
+/// Folder of the processes' logs, which outlive them.
+pub const LOGS: &str = "logs";
+
+const LOCK: &str = "lock";
+const MOUNTS: &str = "mounts";
+const OWNER: &str = "owner";
+
+/// The folder of one Pod's process.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    /// Whose folder it is.
+    pub id: PodId,
+    root: PathBuf,
+    log: PathBuf,
+}
+
+impl Folder {
+    /// The folder of a Pod beneath the runtime's own.
+    pub fn new(dir: &Path, id: PodId) -> Self {
+        let root = dir.join(PODS).join(&id.uid);
+        let log = dir.join(LOGS).join(&id.namespace).join(format!("{}.log", id.name));
+        Self { id, root, log }
+    }
+
+    /// Makes the folder, readable by this user only, and notes whose it is.
+    pub fn prepare(&self) -> io::Result<()> {
+        private_folder(&self.root)?;
+        if let Some(logs) = self.log.parent() {
+            private_folder(logs)?;
+        }
+        let PodId { namespace, name, uid: _, agent } = &self.id;
+        std::fs::write(self.root.join(OWNER), format!("{namespace}\n{name}\n{agent}\n"))
+    }
+
+    /// Makes the folder that stands for a mount and gives its path.
+    pub fn prepare_mount(&self, mount_path: &str) -> io::Result<PathBuf> {
+        let folder = self.mount(mount_path);
+        private_folder(&folder)?;
+        Ok(folder)
+    }
+
+    /// The folder that stands for a mount.
+    pub fn mount(&self, mount_path: &str) -> PathBuf {
+        self.root.join(MOUNTS).join(mount_path.trim_start_matches('/'))
+    }
+
+    /// The file whose lock the process holds for its life.
+    pub fn lock(&self) -> PathBuf {
+        self.root.join(LOCK)
+    }
+
+    /// The log, opened to be added to.
+    pub fn open_log(&self) -> io::Result<File> {
+        OpenOptions::new().create(true).append(true).mode(0o600).open(&self.log)
+    }
+
+    /// Where the log is, for messages.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// The process id that the process wrote into its lock file.
+    pub fn written_pid(&self) -> Option<Pid> {
+        let mut text = String::new();
+        // A process id is a few digits; whatever else is in there is not one.
+        File::open(self.lock()).ok()?.take(32).read_to_string(&mut text).ok()?;
+        Pid::from_raw(text.trim().parse().ok()?)
+    }
+
+    /// The living process of this folder: whoever holds the lock.
+    pub fn holder(&self) -> Option<Pid> {
+        let file = File::open(self.lock()).ok()?;
+        match flock(&file, FlockOperation::NonBlockingLockShared) {
+            // Free: nobody lives here. Closing the file gives the lock back.
+            Ok(()) => None,
+            Err(_) => self.written_pid(),
+        }
+    }
+
+    /// Takes away everything but the log.
+    pub fn remove(&self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.root)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, folder = %self.root.display(), "failed to remove a folder");
+        }
+    }
+}
+
+/// Folders an earlier operator left, and whose they are.
+pub fn left_behind(dir: &Path) -> Vec<PodId> {
+    let Ok(entries) = std::fs::read_dir(dir.join(PODS)) else { return Vec::new() };
+    entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let uid = entry.file_name().into_string().ok()?;
+            let owner = std::fs::read_to_string(entry.path().join(OWNER)).ok()?;
+            let mut lines = owner.lines().map(str::to_owned);
+            Some(PodId { namespace: lines.next()?, name: lines.next()?, agent: lines.next()?, uid })
+        })
+        .collect()
+}
+
+fn private_folder(path: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(dir: &Path) -> Folder {
+        let id = PodId {
+            namespace: "team".to_owned(),
+            name: "foundry-agent-ann-1-local".to_owned(),
+            uid: "uid-1".to_owned(),
+            agent: "ann".to_owned(),
+        };
+        Folder::new(dir, id)
+    }
+
+    #[test]
+    fn a_process_is_alive_as_long_as_its_lock_is_held() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = folder(dir.path());
+        folder.prepare().unwrap();
+        assert_eq!(folder.holder(), None, "no lock file");
+        std::fs::write(folder.lock(), "4711\n").unwrap();
+        assert_eq!(folder.holder(), None, "a pid without a lock is nobody");
+        let held = File::open(folder.lock()).unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        assert_eq!(folder.holder(), Pid::from_raw(4711));
+        drop(held);
+        assert_eq!(folder.holder(), None);
+    }
+
+    #[test]
+    fn what_an_earlier_operator_left_is_found_with_its_owner() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = folder(dir.path());
+        folder.prepare().unwrap();
+        assert_eq!(left_behind(dir.path()), std::slice::from_ref(&folder.id));
+        folder.remove();
+        assert!(left_behind(dir.path()).is_empty());
+    }
+
+    #[test]
+    fn a_mount_stays_inside_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let mount = folder(dir.path()).mount("/var/run/secrets/foundry");
+        assert!(mount.starts_with(dir.path().join("pods/uid-1/mounts")), "{}", mount.display());
+    }
+}

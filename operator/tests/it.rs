@@ -1,0 +1,11 @@
+//! The operator on a real control plane.
+
+#![cfg(test)]
+
+mod it {
+    mod cluster;
+    mod leader;
+    mod local;
+    mod resources;
+    mod world;
+}

@@ -1,0 +1,210 @@
+//! A namespace with an operator in it.
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::Parser as _;
+use foundry_crds::{Agent, AgentSpec, AgentStatus, Harness, HarnessSpec, meta};
+use foundry_operator::config::{Arguments, Config};
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client, Resource};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use testenv::{ControlPlane, TestNamespace, eventually};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// How long anything may take on a busy machine.
+pub const DEADLINE: Duration = Duration::from_secs(90);
+
+/// A namespace of the shared control plane.
+pub struct World {
+    pub control_plane: &'static ControlPlane,
+    pub namespace: TestNamespace,
+}
+
+/// An operator in this process, stopped when dropped.
+pub struct Operator {
+    shutdown: CancellationToken,
+    task: JoinSet<Result<(), foundry_operator::error::Error>>,
+}
+
+impl Operator {
+    /// Stops it as SIGTERM would.
+    pub async fn stop(mut self) {
+        self.shutdown.cancel();
+        self.task.join_next().await.unwrap().unwrap().unwrap();
+    }
+
+    /// Ends it as kill -9 would: nothing is finished, nothing handed over.
+    pub async fn kill(mut self) {
+        self.task.shutdown().await;
+    }
+}
+
+impl World {
+    pub async fn new(prefix: &str) -> Self {
+        let control_plane = testenv::control_plane().await;
+        let namespace = testenv::namespace(control_plane, prefix).await;
+        Self { control_plane, namespace }
+    }
+
+    /// Settings of an operator of this namespace alone.
+    pub fn config(&self, words: &[&str]) -> Config {
+        let name = &self.namespace.name;
+        let lease = format!("foundry-operator-{name}");
+        let given = ["foundry-operator", "--listen", "127.0.0.1:0", "--watch-namespaces", name];
+        let given = given.into_iter().chain(["--lease-name", &lease]).chain(words.iter().copied());
+        Config::new(Arguments::try_parse_from(given).unwrap()).unwrap()
+    }
+
+    /// Starts an operator with the rights of an installation, and no more.
+    pub fn operator(&self, config: Config) -> Operator {
+        let user = "system:serviceaccount:default:foundry-operator";
+        let groups = ["system:serviceaccounts", "system:authenticated"];
+        let client = self.control_plane.client_as(user, &groups);
+        let shutdown = CancellationToken::new();
+        let mut task = JoinSet::new();
+        task.spawn(foundry_operator::run(client, config, shutdown.clone()));
+        Operator { shutdown, task }
+    }
+
+    pub fn cluster_operator(&self) -> Operator {
+        self.operator(self.config(&["--runtime", "cluster"]))
+    }
+
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client(), &self.namespace.name)
+    }
+
+    pub fn client(&self) -> Client {
+        self.namespace.client.clone()
+    }
+
+    pub async fn create<K>(&self, object: &K) -> K
+    where
+        K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+            + serde::Serialize
+            + DeserializeOwned
+            + Clone
+            + Debug,
+    {
+        self.api::<K>().create(&PostParams::default(), object).await.unwrap()
+    }
+
+    pub async fn harness(&self, name: &str) {
+        self.create(&Harness::new(name, HarnessSpec::default())).await;
+    }
+
+    /// An agent that should run on Harness `agent-v1`.
+    pub async fn agent(&self, name: &str, change: impl FnOnce(&mut AgentSpec)) -> Agent {
+        let mut agent = Agent::new(
+            name,
+            AgentSpec {
+                owner: "eve".to_owned(),
+                harness: "agent-v1".to_owned(),
+                ..AgentSpec::default()
+            },
+        );
+        change(&mut agent.spec);
+        self.create(&agent).await
+    }
+
+    /// Changes a spec as the API's verbs do.
+    #[expect(clippy::disallowed_methods, reason = "the test is another writer")]
+    pub async fn edit(&self, name: &str, spec: Value) {
+        let patch = Patch::Merge(json!({ "spec": spec }));
+        let manager = PatchParams {
+            field_manager: Some(meta::manager::API_VERBS.to_owned()),
+            ..PatchParams::default()
+        };
+        self.api::<Agent>().patch(name, &manager, &patch).await.unwrap();
+    }
+
+    /// Waits until the status of an agent is as it should be.
+    pub async fn status(
+        &self,
+        what: &str,
+        name: &str,
+        is_it: impl Fn(&AgentStatus) -> bool,
+    ) -> AgentStatus {
+        let api = self.api::<Agent>();
+        eventually(what, DEADLINE, || async {
+            let agent = api.get(name).await?;
+            let status = agent.status.unwrap_or_default();
+            let seen = agent.metadata.generation == status.observed_generation;
+            ensure!(seen && is_it(&status), "{}", serde_json::to_string(&status)?);
+            anyhow::Ok(status)
+        })
+        .await
+    }
+
+    /// Waits until there are exactly these objects of a kind.
+    pub async fn exactly<K>(&self, names: &[&str]) -> Vec<K>
+    where
+        K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+            + DeserializeOwned
+            + Clone
+            + Debug,
+    {
+        let api = self.api::<K>();
+        let what = format!("{} are {names:?}", K::plural(&()));
+        eventually(&what, DEADLINE, || async {
+            let list = api.list(&ListParams::default()).await?;
+            let found: Vec<_> =
+                list.items.iter().filter_map(|it| it.meta().name.as_deref()).collect();
+            if found != names {
+                bail!("{found:?}");
+            }
+            anyhow::Ok(list.items)
+        })
+        .await
+    }
+
+    /// Waits until exactly one pod of an agent lives, and gives it.
+    pub async fn one_pod(&self, agent: &str) -> k8s_openapi::api::core::v1::Pod {
+        let api = self.api::<k8s_openapi::api::core::v1::Pod>();
+        let mine = ListParams::default().labels(&format!("{}={agent}", meta::label::AGENT));
+        eventually("one pod lives", DEADLINE, || async {
+            let mut pods = api.list(&mine).await?.items;
+            pods.retain(|pod| pod.metadata.deletion_timestamp.is_none());
+            ensure!(pods.len() == 1, "{} pods", pods.len());
+            pods.pop().context("no pod")
+        })
+        .await
+    }
+
+    /// Waits until no pod of an agent is left.
+    pub async fn no_pod(&self, agent: &str) {
+        let api = self.api::<k8s_openapi::api::core::v1::Pod>();
+        let mine = ListParams::default().labels(&format!("{}={agent}", meta::label::AGENT));
+        eventually("no pod is left", DEADLINE, || async {
+            let pods = api.list(&mine).await?.items;
+            ensure!(pods.is_empty(), "{} pods", pods.len());
+            anyhow::Ok(())
+        })
+        .await;
+    }
+}
+
+/// The reason of a condition, when its status is as given.
+pub fn reason<'a>(status: &'a AgentStatus, kind: &str, is: bool) -> Option<&'a str> {
+    let is = if is { "True" } else { "False" };
+    status
+        .conditions
+        .iter()
+        .find(|condition| condition.type_ == kind && condition.status == is)
+        .map(|condition| condition.reason.as_str())
+}
+
+/// Writes an executable script.
+pub fn script(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}

@@ -1,0 +1,12 @@
+//! The whole system: custom resources on a real control plane, operator, API,
+//! relay and harness as processes of their own, and a scripted model.
+#![cfg(test)]
+
+#[path = "it/faults.rs"]
+mod faults;
+#[path = "it/life.rs"]
+mod life;
+#[path = "it/real_model.rs"]
+mod real_model;
+#[path = "it/world.rs"]
+mod world;

@@ -1,0 +1,117 @@
+//! What the API server's audit log says about writes.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+/// One write that the API server answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// Who wrote.
+    pub user: String,
+    /// `create`, `update`, `patch`, `delete` or `deletecollection`.
+    pub verb: String,
+    /// Field manager, as the request named it.
+    pub manager: Option<String>,
+    /// Plural of the kind, with the subresource: `agents/status`.
+    pub resource: String,
+    /// Namespace of the object; empty for one that has none.
+    pub namespace: String,
+    /// Name of the object.
+    pub name: String,
+    /// HTTP status of the answer.
+    pub status: u16,
+}
+
+/// Reads the whole log.
+pub(crate) fn read(path: &Path) -> Result<Vec<Write>> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+    // The last line may still be on its way.
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    whole.lines().map(parse).collect()
+}
+
+fn parse(line: &str) -> Result<Write> {
+    let event: Event = serde_json::from_str(line).context("the audit log has a strange line")?;
+    let object = event.object_ref.unwrap_or_default();
+    let mut resource = object.resource;
+    if !object.subresource.is_empty() {
+        resource = format!("{resource}/{}", object.subresource);
+    }
+    Ok(Write {
+        user: event.user.username,
+        verb: event.verb,
+        manager: manager_of(&event.request_uri),
+        resource,
+        namespace: object.namespace,
+        name: object.name,
+        status: event.response_status.map_or(0, |status| status.code),
+    })
+}
+
+fn manager_of(request_uri: &str) -> Option<String> {
+    let (_, query) = request_uri.split_once('?')?;
+    let value = query.split('&').find_map(|pair| pair.strip_prefix("fieldManager="))?;
+    Some(value.replace("%2F", "/").replace("%2f", "/"))
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    verb: String,
+    #[serde(rename = "requestURI")]
+    request_uri: String,
+    user: User,
+    object_ref: Option<ObjectRef>,
+    response_status: Option<ResponseStatus>,
+}
+
+#[derive(Deserialize)]
+struct User {
+    username: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct ObjectRef {
+    resource: String,
+    subresource: String,
+    namespace: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct ResponseStatus {
+    #[serde(default)]
+    code: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn a_write_is_read_with_its_manager_and_subresource() {
+        let line = r#"{"verb":"patch",
+            "requestURI":"/apis/foundry.flow.life/v1alpha1/namespaces/a/agents/x/status?fieldManager=foundry-operator%2Fstatus&force=true",
+            "user":{"username":"operator"},
+            "objectRef":{"resource":"agents","namespace":"a","name":"x","subresource":"status"},
+            "responseStatus":{"code":200}}"#;
+        let written = parse(line).unwrap();
+        let expected = Write {
+            user: "operator".to_owned(),
+            verb: "patch".to_owned(),
+            manager: Some("foundry-operator/status".to_owned()),
+            resource: "agents/status".to_owned(),
+            namespace: "a".to_owned(),
+            name: "x".to_owned(),
+            status: 200,
+        };
+        assert_eq!(written, expected);
+    }
+}

@@ -1,0 +1,113 @@
+//! The control plane's executables: given by the person, or built from a Go
+//! module and kept in the cache.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use sha2::{Digest, Sha256};
+
+use crate::{random, settings, workspace};
+
+/// The names that the one executable answers to.
+pub const CONTROL_PLANE_TOOLS: [&str; 5] =
+    ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl"];
+
+/// Where each part of a control plane is.
+#[derive(Clone, Debug)]
+pub struct Executables {
+    /// The store.
+    pub etcd: PathBuf,
+    /// The API server.
+    pub apiserver: PathBuf,
+    /// The controllers behind Deployments, Jobs, owner references.
+    pub controller_manager: PathBuf,
+    /// The command line a person uses.
+    pub kubectl: PathBuf,
+}
+
+impl Executables {
+    /// Each from `KUBEBUILDER_ASSETS` where it is there (envtest's set has no
+    /// controller manager), else from the cache.
+    pub fn find() -> Result<Self> {
+        let given = settings::assets();
+        let built = GoModule::control_plane()?.folder()?;
+        let find = |name: &str| {
+            let places = given.iter().chain([&built]);
+            let found = places.map(|folder| folder.join(name)).find(|path| path.is_file());
+            found.with_context(|| {
+                format!(
+                    "{name} is neither in KUBEBUILDER_ASSETS nor in {}; \
+                     build it once with `cargo xtask control-plane`",
+                    built.display()
+                )
+            })
+        };
+        Ok(Self {
+            etcd: find("etcd")?,
+            apiserver: find("kube-apiserver")?,
+            controller_manager: find("kube-controller-manager")?,
+            kubectl: find("kubectl")?,
+        })
+    }
+}
+
+/// A Go module of ours under `tests/controlplane/`, and the place its executables
+/// are kept in.
+#[derive(Clone, Debug)]
+pub struct GoModule {
+    source: PathBuf,
+    manifest: String,
+    digest: String,
+}
+
+impl GoModule {
+    /// The module of Kubernetes and etcd.
+    pub fn control_plane() -> Result<Self> {
+        Self::read(&workspace::root().join("tests/controlplane/kube"))
+    }
+
+    fn read(source: &Path) -> Result<Self> {
+        let read = |name: &str| {
+            let path = source.join(name);
+            fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))
+        };
+        let manifest = read("go.mod")?;
+        let mut digest = Sha256::new();
+        for part in [&manifest, &read("go.sum")?, &read("main.go")?] {
+            digest.update(part.len().to_le_bytes());
+            digest.update(part);
+        }
+        digest.update(std::env::consts::ARCH);
+        let digest = random::to_hex(&digest.finalize()[..6]);
+        Ok(Self { source: source.to_path_buf(), manifest, digest })
+    }
+
+    /// Its folder in the checkout.
+    pub fn source(&self) -> &Path {
+        &self.source
+    }
+
+    /// The version of a module that `go.mod` requires.
+    pub fn version_of(&self, module: &str) -> Result<&str> {
+        for line in self.manifest.lines() {
+            let mut words = line.trim().trim_start_matches("require ").split_whitespace();
+            if words.next() == Some(module) {
+                return words.next().with_context(|| format!("{module} has no version"));
+            }
+        }
+        bail!("{}/go.mod does not require {module}", self.source.display())
+    }
+
+    /// Where what was built from exactly these files is kept. The key says the
+    /// version for people and the digest for the rest; a newer Go is no reason to
+    /// build again.
+    pub fn folder(&self) -> Result<PathBuf> {
+        let version = self.version_of("k8s.io/kubernetes")?;
+        let key = format!("{version}-{}", self.digest);
+        Ok(settings::cache_folder()?.join("control-plane").join(key))
+    }
+}
+
+#[cfg(test)]
+mod tests;

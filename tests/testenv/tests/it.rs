@@ -1,0 +1,8 @@
+#![cfg(test)]
+
+#[path = "it/control_plane.rs"]
+mod control_plane;
+#[path = "it/postgres.rs"]
+mod postgres;
+#[path = "it/process.rs"]
+mod process;

@@ -1,0 +1,148 @@
+//! `cargo xtask demo`: a thinking agent on this machine, shown as a person would
+//! look at it, with every claim checked.
+
+mod build;
+mod cluster;
+mod folder;
+mod install;
+mod kubectl;
+mod next;
+mod quickstart;
+mod story;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use foundry_crds::meta::DEFAULT_NAMESPACE;
+use testenv::stack::{Runtime, Stack, StackOptions};
+use testenv::{bin_folder, workspace_root};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::printer::{complain, elapsed, say};
+use cluster::Cluster;
+use folder::DataFolder;
+
+/// Options of `cargo xtask demo`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Leave when everything was shown; the status is 0 only if all of it happened.
+    #[arg(long)]
+    exit: bool,
+    /// Start over: forget what an earlier demo left.
+    #[arg(long)]
+    fresh: bool,
+    /// A cluster of your own, whose administrator you are (kind, k3d, any); without
+    /// one the demo starts a control plane.
+    #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Where data and logs are kept [default: foundry/demo in your data folder].
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
+}
+
+/// Shows everything; then stays up, or leaves with `--exit`.
+pub fn run(args: &Args) -> Result<()> {
+    let folder = DataFolder::open(args.data_dir.as_deref(), args.fresh)?;
+    crate::runtime()?.block_on(async {
+        let mut running = Running::default();
+        let shown = tokio::select! {
+            shown = show(args, &folder, &mut running) => shown,
+            interrupted = interruption() => interrupted,
+        };
+        if shown.is_err() {
+            complain(&format!("the logs are in {}", folder.path().join("logs").display()));
+        }
+        let ended = running.end().await;
+        shown.and(ended)
+    })
+}
+
+/// What must be ended when the demo ends.
+#[derive(Default)]
+struct Running {
+    cluster: Option<Cluster>,
+    stack: Option<Stack>,
+    /// Everything was shown: from here on an interruption is a good end.
+    told: bool,
+}
+
+async fn show(args: &Args, folder: &DataFolder, running: &mut Running) -> Result<()> {
+    let started = Instant::now();
+    build::everything(args.kubeconfig.as_deref()).await?;
+
+    let cluster = Cluster::reach(args.kubeconfig.as_deref(), folder.path()).await?;
+    let cluster = running.cluster.insert(cluster);
+    say(&format!("{} answers after {}", cluster.what(), elapsed(started)));
+    install::install(cluster).await?;
+
+    let options = stack_options(cluster, folder).await?;
+    let stack = running.stack.insert(Stack::new(options).await?);
+    stack.start_all().await?;
+    say(&format!("model, issuer, API and operator answer after {}", elapsed(started)));
+
+    quickstart::apply(cluster, &stack.model_url(), folder).await?;
+    story::tell(cluster, stack).await?;
+    say(&format!("\nAll of it happened, in {}.", elapsed(started)));
+    running.told = true;
+    if args.exit {
+        return Ok(());
+    }
+    next::print(cluster, stack, folder);
+    stay(stack).await
+}
+
+async fn stack_options(cluster: &Cluster, folder: &DataFolder) -> Result<StackOptions> {
+    Ok(StackOptions {
+        folder: folder.path().to_path_buf(),
+        executables: bin_folder()?,
+        namespaces: vec![DEFAULT_NAMESPACE.to_owned()],
+        operator_kubeconfig: cluster.service_account_kubeconfig("foundry-operator").await?,
+        api_kubeconfig: cluster.service_account_kubeconfig("foundry-api").await?,
+        script: workspace_root().join("tests/fakes/scripts/quickstart.yaml"),
+        database: None,
+        evaluate_seconds: None,
+        runtime: Runtime::Local,
+    })
+}
+
+/// Stays until somebody interrupts, or a part ends that should not.
+async fn stay(stack: &mut Stack) -> Result<()> {
+    loop {
+        let parts = [&mut stack.model, &mut stack.issuer, &mut stack.api, &mut stack.operator];
+        for part in parts.into_iter().flatten() {
+            if let Some(status) = part.exited()? {
+                bail!("{} ended ({status}): {}", part.name(), part.last_words());
+            }
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+/// Ends well with Ctrl-C and with a polite kill alike.
+async fn interruption() -> Result<()> {
+    let mut terminate = signal(SignalKind::terminate()).context("failed to await SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("failed to await SIGINT")?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    bail!("interrupted")
+}
+
+impl Running {
+    /// Ends what runs, in the order that leaves nothing half-done: the operator
+    /// before its harnesses, the control plane last.
+    async fn end(self) -> Result<()> {
+        if let Some(stack) = self.stack {
+            stack.stop().await?;
+        }
+        if let Some(cluster) = self.cluster {
+            cluster.stop().await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
