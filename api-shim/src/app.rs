@@ -2,7 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{Router, extract::DefaultBodyLimit, middleware::{from_fn, from_fn_with_state}};
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    middleware::{from_fn, from_fn_with_state},
+};
 use foundry_crds::Agent;
 pub use foundry_platform::clock::Clock;
 use foundry_relay::Relay;
@@ -86,9 +90,7 @@ impl AppState {
         id: &str,
     ) -> Result<Agent, Problem> {
         let agent = self.cluster.find_agent(&caller.0.workspace, id).await?;
-        self.authorizer
-            .authorize_agent(&self.cluster, &caller.0, action, id, &agent)
-            .await?;
+        self.authorizer.authorize_agent(&self.cluster, &caller.0, action, id, &agent).await?;
         Ok(agent)
     }
 

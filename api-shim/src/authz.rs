@@ -15,7 +15,10 @@ pub use self::{
     role::Role,
 };
 use crate::{
-    cluster::Cluster, identity::Principal, metrics::Metrics, problem::Problem,
+    cluster::Cluster,
+    identity::{Actor, Principal},
+    metrics::Metrics,
+    problem::Problem,
 };
 
 /// Longest chain of parents that is followed; deeper ones are refused.
@@ -51,11 +54,7 @@ impl Authorizer {
     }
 
     /// Decides an action on the caller's workspace.
-    pub fn authorize_workspace(
-        &self,
-        caller: &Principal,
-        action: Action,
-    ) -> Result<(), Problem> {
+    pub fn authorize_workspace(&self, caller: &Principal, action: Action) -> Result<(), Problem> {
         let decision = self.policies.decide_workspace(caller, action);
         self.conclude(caller, action, &caller.workspace, &decision)
     }
@@ -119,7 +118,20 @@ impl Authorizer {
             "NotAllowed",
             format!("{caller} may not {action} on {resource:?}: {}", decision.because),
         )
-        .remedy("ask the agent's owner for a role, or a workspace administrator for one"))
+        .remedy(remedy(caller)))
+    }
+}
+
+fn remedy(caller: &Principal) -> &'static str {
+    match &caller.actor {
+        Actor::Person { .. } if caller.roles.is_empty() => {
+            "the token names no role; have its issuer list viewer, member or admin"
+        }
+        Actor::Person { .. } => {
+            "ask the agent's owner for a role on it, or an administrator for another role"
+        }
+        Actor::Agent { .. } => "a pod may only speak for its own agent and what that spawned",
+        Actor::Service { .. } => "name the agent to act for in X-Flow-Agent-Id",
     }
 }
 

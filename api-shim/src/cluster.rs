@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use self::{
-    cache::{CACHE_LAG, Cache},
+    cache::{CACHE_LAG, Cache, Deletions},
     error::ClusterError,
 };
 use crate::problem::Problem;
@@ -68,17 +68,18 @@ pub struct Cluster {
 
 impl Cluster {
     /// Starts to watch these namespaces, which are the workspaces. There is at least
-    /// one; the configuration sees to that.
+    /// one; the configuration sees to that. Deleted agents are told to `deleted`.
     pub fn start(
         client: Client,
         namespaces: Vec<String>,
         tasks: &TaskTracker,
         shutdown: &CancellationToken,
+        deleted: &Deletions,
     ) -> Arc<Self> {
         Arc::new(Self {
-            agents: Cache::start(&client, &namespaces, tasks, shutdown),
-            models: Cache::start(&client, &namespaces, tasks, shutdown),
-            harnesses: Cache::start(&client, &namespaces, tasks, shutdown),
+            agents: Cache::start(&client, &namespaces, tasks, shutdown, Some(deleted)),
+            models: Cache::start(&client, &namespaces, tasks, shutdown, None),
+            harnesses: Cache::start(&client, &namespaces, tasks, shutdown, None),
             client,
             namespaces,
         })
@@ -168,9 +169,9 @@ impl Cluster {
     ) -> Result<Option<SecretString>, Problem> {
         let secret: Option<Secret> = self.read(namespace, name).await?;
         let bytes = secret.and_then(|secret| secret.data).and_then(|mut data| data.remove(key));
-        Ok(bytes.and_then(|bytes| String::from_utf8(bytes.0).ok()).map(|text| {
-            SecretString::from(text.trim())
-        }))
+        Ok(bytes
+            .and_then(|bytes| String::from_utf8(bytes.0).ok())
+            .map(|text| SecretString::from(text.trim())))
     }
 }
 

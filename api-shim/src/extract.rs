@@ -21,6 +21,12 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        // Until the lists are whole, absence means nothing: a list would be short, a
+        // slug would seem free.
+        if !app.cluster.unready().is_empty() {
+            let detail = "the API has not read the cluster yet";
+            return Err(Problem::unavailable("NotReady", detail).remedy("try again in a moment"));
+        }
         app.identity.authenticate(&parts.headers).await.map(Self)
     }
 }
@@ -97,8 +103,7 @@ fn unreadable_body(rejection: &axum::extract::rejection::JsonRejection) -> Probl
 }
 
 fn wrong_field(field: Option<String>, detail: String) -> Problem {
-    let problem =
-        Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "InvalidField", detail);
+    let problem = Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "InvalidField", detail);
     match field {
         Some(field) => problem.field(field),
         None => problem,

@@ -18,6 +18,7 @@ mod request_id;
 mod routes;
 pub mod serve;
 mod store_error;
+mod sweep;
 pub mod telemetry;
 
 pub use app::{App, AppState, Clock, openapi, router};

@@ -1,9 +1,6 @@
 //! Metrics, every label a closed set.
 
-use std::{
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use http::{Method, StatusCode};
 use prometheus_client::{

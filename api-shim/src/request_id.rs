@@ -28,8 +28,7 @@ pub async fn carry(request: Request, next: Next) -> Response {
         .filter(|id| is_acceptable(id))
         .map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
     let span = tracing::info_span!("request", request_id = %id);
-    let mut response =
-        CURRENT.scope(id.clone(), next.run(request).instrument(span)).await;
+    let mut response = CURRENT.scope(id.clone(), next.run(request).instrument(span)).await;
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID_HEADER, value);
     }

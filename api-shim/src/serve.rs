@@ -5,20 +5,26 @@ use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use axum::serve::ListenerExt;
 use foundry_relay::{BuildError, Limits, Relay, RelayOptions};
 use foundry_store::Store;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    app::{self, App, AppState, Clock},
     agents::{slugs::Slugs, verbs::Verbs},
+    app::{self, App, AppState, Clock},
     authz::{Authorizer, PolicyError},
     bell::Bells,
     cluster::Cluster,
     config::{Config, DRAIN},
-    identity::{Identity, jwt::Persons, pod::Pods, service::Services},
+    identity::{
+        Identity,
+        jwt::Persons,
+        pod::Pods,
+        service::{Services, TokenFileError},
+    },
     metrics::Metrics,
     models::ClusterModels,
     reported::Reporter,
+    sweep::{MAX_WAITING, Sweeper},
 };
 
 /// Longest time to get a connection to an issuer.
@@ -51,8 +57,8 @@ pub enum StartError {
     ServiceToken {
         /// The file.
         path: PathBuf,
-        /// What the system said.
-        source: io::Error,
+        /// What is wrong with it.
+        source: TokenFileError,
     },
     /// The embedded policies are broken.
     #[error("{0}")]
@@ -133,27 +139,22 @@ pub async fn assemble(
 ) -> Result<App, StartError> {
     let metrics = Metrics::default();
     let authorizer = Authorizer::new(metrics.clone()).map_err(StartError::Policies)?;
-    if let Some(path) = &config.service_token_file {
-        tokio::fs::metadata(path)
-            .await
-            .map_err(|source| StartError::ServiceToken { path: path.clone(), source })?;
-    }
     let store = open_store(config).await?;
     let tasks = TaskTracker::new();
-    let cluster =
-        Cluster::start(client, config.watch_namespaces.clone(), &tasks, &shutdown);
+    let (deleted, deletions) = mpsc::channel(MAX_WAITING);
+    let namespaces = config.watch_namespaces.clone();
+    let cluster = Cluster::start(client, namespaces, &tasks, &shutdown, &deleted);
 
     let http = http_client().map_err(StartError::HttpClient)?;
     let identity = Identity {
         persons: config.issuer().map(|issuer| Persons::new(issuer, http, cluster.clone())),
         pods: Pods::new(cluster.clone()),
-        services: config
-            .service_token_file
-            .clone()
-            .map(|path| Services::new(path, cluster.clone())),
+        services: services(config, &cluster).await?,
     };
     let reporter = Reporter::new(store.clone(), cluster.clone(), clock.clone());
     tasks.spawn(reporter.clone().run(shutdown.clone()));
+    let sweeper = Sweeper::new(store.clone(), cluster.clone(), clock.clone());
+    tasks.spawn(sweeper.run(deletions, shutdown.clone()));
     let models = Arc::new(ClusterModels::new(cluster.clone()));
     let relay_clock = clock.clone();
     let relay = Relay::new(RelayOptions {
@@ -178,6 +179,13 @@ pub async fn assemble(
         tasks,
         shutdown,
     }))
+}
+
+async fn services(config: &Config, cluster: &Arc<Cluster>) -> Result<Option<Services>, StartError> {
+    let Some(path) = config.service_token_file.clone() else { return Ok(None) };
+    let services = Services::new(path.clone(), cluster.clone());
+    services.check().await.map_err(|source| StartError::ServiceToken { path, source })?;
+    Ok(Some(services))
 }
 
 async fn open_store(config: &Config) -> Result<Store, StartError> {

@@ -1,6 +1,8 @@
 //! Log lines: one JSON object a line on stdout.
 
-use tracing_subscriber::{EnvFilter, filter::Directive, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing_subscriber::{
+    EnvFilter, filter::Directive, fmt, layer::SubscriberExt, util::SubscriberInitExt,
+};
 
 use crate::authz::AUDIT_TARGET;
 
@@ -11,7 +13,8 @@ pub fn start(filter: &str) -> anyhow::Result<()> {
         .parse::<EnvFilter>()
         .map_err(|error| anyhow::anyhow!("FOUNDRY_LOG is not a log filter: {error}"))?
         .add_directive(audit);
-    let lines = fmt::layer().json().flatten_event(true).with_current_span(true).with_span_list(false);
+    let lines =
+        fmt::layer().json().flatten_event(true).with_current_span(true).with_span_list(false);
     tracing_subscriber::registry().with(filter).with(lines).try_init()?;
     Ok(())
 }

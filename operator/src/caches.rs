@@ -19,6 +19,7 @@ use kube::runtime::reflector::{self, ObjectRef, Store};
 use kube::runtime::watcher::{self, watcher};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
+use tokio::sync::watch;
 
 use crate::error::Error;
 use crate::members::Members;
@@ -36,9 +37,9 @@ pub type Guard<K> = DeserializeGuard<K>;
 #[derive(Clone)]
 pub struct Caches {
     /// Agents.
-    pub agents: Store<Guard<Agent>>,
+    pub agents: Cache<Agent>,
     /// Harnesses.
-    pub harnesses: Store<Guard<Harness>>,
+    pub harnesses: Cache<Harness>,
     /// Deployments the operator made.
     pub deployments: Children<Deployment>,
     /// Jobs the operator made.
@@ -47,10 +48,59 @@ pub struct Caches {
     pub pods: Children<Pod>,
 }
 
+/// The objects of one kind in one namespace, as the watch shows them.
+#[derive(Clone)]
+pub struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
+    store: Store<Guard<K>>,
+    // The store's own `wait_until_ready` wakes only the last of its waiters.
+    whole: watch::Receiver<bool>,
+}
+
+impl<K> Cache<K>
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope> + Clone + 'static,
+{
+    /// An object by name.
+    pub fn get(&self, namespace: &str, name: &str) -> Option<Arc<Guard<K>>> {
+        self.store.get(&ObjectRef::new(name).within(namespace))
+    }
+
+    /// All objects.
+    pub fn all(&self) -> Vec<Arc<Guard<K>>> {
+        self.store.state()
+    }
+
+    /// The store itself, for a controller.
+    pub fn store(&self) -> Store<Guard<K>> {
+        self.store.clone()
+    }
+
+    /// Whether the first list is complete: until then, what is not there is not gone.
+    pub fn is_whole(&self) -> bool {
+        *self.whole.borrow()
+    }
+
+    async fn wait_until_whole(&self) -> Result<(), Error> {
+        let whole = self.whole.clone().wait_for(|whole| *whole).await.map(drop);
+        whole.map_err(|_| Error::CachesNotReady)
+    }
+}
+
+/// Waits until the first list of each of these caches is complete.
+pub async fn wait_until_whole<K>(caches: &[Cache<K>]) -> Result<(), Error>
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope> + Clone + 'static,
+{
+    for cache in caches {
+        cache.wait_until_whole().await?;
+    }
+    Ok(())
+}
+
 /// A cache of objects that belong to agents, with an index by agent.
 #[derive(Clone)]
 pub struct Children<K: Resource<DynamicType = ()> + Clone + 'static> {
-    store: Store<Guard<K>>,
+    cache: Cache<K>,
     members: Arc<Members>,
 }
 
@@ -60,11 +110,8 @@ where
 {
     /// The objects that carry this agent's label.
     pub fn of(&self, namespace: &str, agent: &str) -> Vec<Arc<Guard<K>>> {
-        self.members
-            .of(agent)
-            .iter()
-            .filter_map(|name| self.store.get(&ObjectRef::new(name).within(namespace)))
-            .collect()
+        let names = self.members.of(agent);
+        names.iter().filter_map(|name| self.cache.get(namespace, name)).collect()
     }
 }
 
@@ -90,7 +137,7 @@ pub struct Streams {
 pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> (Caches, Streams) {
     let ours = format!("{}={}", meta::label::MANAGED_BY, meta::label::MANAGED_BY_OPERATOR);
     let noted = Arc::clone(slugs);
-    let (agents, agent_changes) = watch(
+    let (agents, agent_changes) = watch_kind(
         client,
         namespace,
         settings(None),
@@ -98,7 +145,7 @@ pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> 
         |_: &mut Agent| {},
     );
     let (harnesses, harness_changes) =
-        watch(client, namespace, settings(None), |_| {}, |_: &mut Harness| {});
+        watch_kind(client, namespace, settings(None), |_| {}, |_: &mut Harness| {});
     let (deployments, deployment_changes) =
         watch_children(client, namespace, &ours, prune_deployment);
     let (jobs, job_changes) = watch_children(client, namespace, &ours, prune_job);
@@ -117,31 +164,13 @@ pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> 
 
 impl Caches {
     /// Waits until every first list is complete: what is not there yet is not gone.
-    pub async fn wait_until_ready(&self) -> Result<(), Error> {
+    pub async fn wait_until_whole(&self) -> Result<(), Error> {
         let Self { agents, harnesses, deployments, jobs, pods } = self;
-        let (agents, harnesses, deployments, jobs, pods) = futures::join!(
-            agents.wait_until_ready(),
-            harnesses.wait_until_ready(),
-            deployments.store.wait_until_ready(),
-            jobs.store.wait_until_ready(),
-            pods.store.wait_until_ready()
-        );
-        agents
-            .and(harnesses)
-            .and(deployments)
-            .and(jobs)
-            .and(pods)
-            .map_err(|_| Error::CachesNotReady)
-    }
-
-    /// An agent by name.
-    pub fn agent(&self, namespace: &str, name: &str) -> Option<Arc<Guard<Agent>>> {
-        self.agents.get(&ObjectRef::new(name).within(namespace))
-    }
-
-    /// A Harness by name.
-    pub fn harness(&self, namespace: &str, name: &str) -> Option<Arc<Guard<Harness>>> {
-        self.harnesses.get(&ObjectRef::new(name).within(namespace))
+        agents.wait_until_whole().await?;
+        harnesses.wait_until_whole().await?;
+        deployments.cache.wait_until_whole().await?;
+        jobs.cache.wait_until_whole().await?;
+        pods.cache.wait_until_whole().await
     }
 }
 
@@ -162,19 +191,24 @@ where
 {
     let members = Arc::new(Members::default());
     let noted = Arc::clone(&members);
-    let (store, changes) =
-        watch(client, namespace, settings(Some(labels)), move |event| noted.note(event), prune);
-    (Children { store, members }, changes)
+    let (cache, changes) = watch_kind(
+        client,
+        namespace,
+        settings(Some(labels)),
+        move |event| noted.note(event),
+        prune,
+    );
+    (Children { cache, members }, changes)
 }
 
 /// Begins to watch one kind, keeping of each object what `prune` leaves.
-pub fn watch<K>(
+pub fn watch_kind<K>(
     client: &Client,
     namespace: &str,
     settings: watcher::Config,
     note: impl Fn(&watcher::Event<Guard<K>>) + Send + 'static,
     prune: impl Fn(&mut K) + Send + Clone + 'static,
-) -> (Store<Guard<K>>, Changes<K>)
+) -> (Cache<K>, Changes<K>)
 where
     K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
         + DeserializeOwned
@@ -185,6 +219,7 @@ where
         + 'static,
 {
     let (store, writer) = reflector::store();
+    let (is_whole, whole) = watch::channel(false);
     let changes = watcher(Api::<Guard<K>>::namespaced(client.clone(), namespace), settings)
         .default_backoff()
         .modify(move |object| {
@@ -195,8 +230,13 @@ where
         })
         .inspect_ok(note)
         .reflect(writer)
+        .inspect_ok(move |event| {
+            if matches!(event, watcher::Event::InitDone) {
+                is_whole.send_replace(true);
+            }
+        })
         .touched_objects();
-    (store, Box::pin(changes))
+    (Cache { store, whole }, Box::pin(changes))
 }
 
 /// How every watch is made.

@@ -47,7 +47,7 @@ impl Context {
     pub async fn caches(&self, namespace: &str) -> Result<&Caches, Error> {
         for caches in self.caches.values() {
             // Slugs are unique over all of them, so all must be whole.
-            caches.wait_until_ready().await?;
+            caches.wait_until_whole().await?;
         }
         self.caches.get(namespace).ok_or(Error::CachesNotReady)
     }

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use foundry_crds::{Agent, Harness, Model, meta};
 use futures::StreamExt as _;
@@ -11,6 +12,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::utils::Backoff;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -48,7 +50,7 @@ fn agents(
     stop: &CancellationToken,
 ) -> impl Future<Output = ()> + use<> {
     let Streams { agents, harnesses, deployments, jobs, pods } = streams;
-    let store = context.caches.get(namespace).map(|caches| caches.agents.clone());
+    let store = context.caches.get(namespace).map(|caches| caches.agents.store());
     let context = Arc::clone(context);
     let stop = stop.clone();
     async move {
@@ -56,6 +58,7 @@ fn agents(
         let users = users_of(store.clone());
         Controller::for_stream(agents, store)
             .with_config(controller::Config::default().concurrency(AGENTS_AT_ONCE))
+            .trigger_backoff(Brief)
             .watches_stream(harnesses, users)
             .watches_stream(deployments, |it: Guard<Deployment>| agent_of(&it))
             .watches_stream(jobs, |it: Guard<Job>| agent_of(&it))
@@ -115,6 +118,22 @@ fn models(
             .for_each(log)
             .await;
     }
+}
+
+/// The pause of all watches of a controller after one of them failed. Each watch
+/// backs off by itself; a long pause here would let one that fails hold up the rest.
+struct Brief;
+
+impl Iterator for Brief {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        Some(Duration::from_millis(10))
+    }
+}
+
+impl Backoff for Brief {
+    fn reset(&mut self) {}
 }
 
 /// Agents to look at when a Harness changes: those that name it.

@@ -152,7 +152,7 @@ impl Parts<'_> {
         let announce = async {
             let mut whole = true;
             for caches in context.caches.values() {
-                whole &= caches.wait_until_ready().await.is_ok();
+                whole &= caches.wait_until_whole().await.is_ok();
             }
             if whole {
                 health.set(Phase::Leading);

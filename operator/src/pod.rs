@@ -211,3 +211,6 @@ fn token() -> Volume {
         ..Volume::default()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod it {
+    mod binary;
     mod cluster;
     mod leader;
     mod local;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::{check, control_plane, demo, generate, requirements, test};
+use crate::{bench, check, control_plane, demo, generate, requirements, test};
 
 /// Foundry's own tooling.
 #[derive(Parser)]
@@ -27,6 +27,8 @@ enum Verb {
     ControlPlane(control_plane::Args),
     /// For each requirement, the tests that name it.
     Requirements(requirements::Args),
+    /// Measures what the project promises in figures.
+    Bench(bench::Args),
 }
 
 impl Cli {
@@ -39,6 +41,7 @@ impl Cli {
             Verb::Generate(args) => generate::run(args),
             Verb::ControlPlane(args) => control_plane::run(args),
             Verb::Requirements(args) => requirements::run(args),
+            Verb::Bench(args) => bench::run(args),
         }
     }
 }

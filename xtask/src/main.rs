@@ -1,6 +1,6 @@
 //! `cargo xtask …`: everything a person does with this repository.
 
-// mod bench;
+mod bench;
 mod check;
 mod cli;
 mod control_plane;

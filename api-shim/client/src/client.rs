@@ -51,8 +51,8 @@ impl Client {
         if !matches!(base.scheme(), "http" | "https") || base.cannot_be_a_base() {
             return Err(unsendable("read base url", format!("{base_url} is not http or https")));
         }
-        let http = http_client(&base)
-            .map_err(|error| unsendable("build http client", chain(&error)))?;
+        let http =
+            http_client(&base).map_err(|error| unsendable("build http client", chain(&error)))?;
         Ok(Self { http, base, tokens, agent: None, workspace: None })
     }
 
@@ -107,9 +107,11 @@ impl Client {
         url: Url,
         body: Option<Vec<u8>>,
     ) -> Result<Vec<u8>, ClientError> {
-        self.exchange(method, url, body)
-            .await
-            .map_err(|failure| ClientError { service: "api", attempted, failure })
+        self.exchange(method, url, body).await.map_err(|failure| ClientError {
+            service: "api",
+            attempted,
+            failure,
+        })
     }
 
     async fn exchange(
@@ -125,9 +127,7 @@ impl Client {
         bearer.set_sensitive(true); // BIND-11
 
         let mut request = self.http.request(method, url).header(header::AUTHORIZATION, bearer);
-        for (name, value) in
-            [(AGENT_HEADER, &self.agent), (WORKSPACE_HEADER, &self.workspace)]
-        {
+        for (name, value) in [(AGENT_HEADER, &self.agent), (WORKSPACE_HEADER, &self.workspace)] {
             if let Some(value) = value {
                 request = request.header(HeaderName::from_static(name), value);
             }

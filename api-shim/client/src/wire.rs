@@ -1,4 +1,8 @@
 //! What travels: `snake_case` JSON, one type a body.
+//!
+//! A type that only requests carry refuses unknown fields, so that a typing mistake is
+//! told; one that answers carry takes them, so that an older harness can read a newer
+//! API.
 
 mod agent;
 mod catalog;

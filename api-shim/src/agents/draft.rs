@@ -2,9 +2,7 @@
 //! knows references and grants, admission knows forms.
 
 use foundry_client::{Activation, CreateAgent, EditAgent, Lifetime, SkillRef};
-use foundry_crds::{
-    Agent, AgentSpec, Harness, Model, agent, names::MAX_AGENT_NAME,
-};
+use foundry_crds::{Agent, AgentSpec, Harness, Model, agent, names::MAX_AGENT_NAME};
 use kube::api::ObjectMeta;
 
 use crate::problem::Problem;
@@ -130,10 +128,10 @@ pub fn check_edit(
         let harness_id = harness_id.as_ref().unwrap_or(&current.harness);
         let harness = check_harness(harness_id, workspace)?;
         check_tools(tools.as_ref().unwrap_or(&current.tools), harness)?;
-        let kept = current.skills.iter().map(|skill| SkillRef {
-            name: skill.name.clone(),
-            version: skill.version,
-        });
+        let kept = current
+            .skills
+            .iter()
+            .map(|skill| SkillRef { name: skill.name.clone(), version: skill.version });
         check_skills(&skills.clone().unwrap_or_else(|| kept.collect()), harness)?;
     }
     check_model("model", model.as_deref(), workspace.models)?;
@@ -239,10 +237,7 @@ fn id_from_name(name: &str) -> Result<String, Problem> {
     }
 }
 
-fn check_harness<'a>(
-    id: &str,
-    workspace: &'a Workspace<'_>,
-) -> Result<&'a Harness, Problem> {
+fn check_harness<'a>(id: &str, workspace: &'a Workspace<'_>) -> Result<&'a Harness, Problem> {
     workspace.harness.as_ref().ok_or_else(|| {
         let detail = format!("there is no harness {id:?} in workspace {:?}", workspace.name);
         Problem::invalid("harness_id", "HarnessNotFound", detail)

@@ -28,8 +28,7 @@ type Holder = (String, String);
 impl Slugs {
     /// The slugs of this cluster.
     pub fn new(cluster: Arc<Cluster>) -> Self {
-        let just_taken =
-            Cache::builder().max_capacity(JUST_TAKEN).time_to_live(CACHE_LAG).build();
+        let just_taken = Cache::builder().max_capacity(JUST_TAKEN).time_to_live(CACHE_LAG).build();
         Self { cluster, just_taken }
     }
 

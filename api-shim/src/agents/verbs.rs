@@ -5,16 +5,12 @@ mod intent;
 
 use std::{sync::Arc, time::Duration};
 
-use foundry_crds::{
-    Agent,
-    agent::DesiredState,
-    meta::manager,
-};
+use foundry_crds::{Agent, agent::DesiredState, meta::manager};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
-pub use self::intent::Verb;
 use self::intent::Intent;
+pub use self::intent::Verb;
 use crate::{
     app::Clock,
     cluster::{Cluster, apply::ApplyError},
@@ -58,12 +54,7 @@ impl Verbs {
         self.tasks.spawn(all.in_current_span()).await.map_err(Problem::bug)?
     }
 
-    async fn see_through(
-        &self,
-        verb: Verb,
-        workspace: &str,
-        id: &str,
-    ) -> Result<Agent, Problem> {
+    async fn see_through(&self, verb: Verb, workspace: &str, id: &str) -> Result<Agent, Problem> {
         let (written, changed) = self.write(verb, workspace, id).await?;
         if !changed {
             return Ok(written);
@@ -74,8 +65,15 @@ impl Verbs {
         match refusal(&seen, &written) {
             None => Ok(seen),
             Some(words) => {
-                if verb.starts() {
-                    self.put_back(workspace, id, &written).await?;
+                if verb.starts()
+                    && let Err(problem) = self.put_back(workspace, id, &written).await
+                {
+                    // The caller is told what the cluster refused; that comes first.
+                    tracing::warn!(
+                        agent.name = id,
+                        cause = problem.detail(),
+                        "failed to put a refused start back"
+                    );
                 }
                 Err(Problem::unavailable("ClusterRefused", words)
                     .remedy("change what the cluster refuses, then try again"))
@@ -83,12 +81,7 @@ impl Verbs {
         }
     }
 
-    async fn write(
-        &self,
-        verb: Verb,
-        workspace: &str,
-        id: &str,
-    ) -> Result<(Agent, bool), Problem> {
+    async fn write(&self, verb: Verb, workspace: &str, id: &str) -> Result<(Agent, bool), Problem> {
         for _ in 0..ATTEMPTS {
             let read = self.cluster.read_agent(workspace, id).await?;
             let intent = match verb.on(&read, self.clock.now())? {
@@ -108,12 +101,7 @@ impl Verbs {
         Err(ApplyError::Stale.into_problem())
     }
 
-    async fn await_operator(
-        &self,
-        workspace: &str,
-        id: &str,
-        written: &Agent,
-    ) -> Option<Agent> {
+    async fn await_operator(&self, workspace: &str, id: &str, written: &Agent) -> Option<Agent> {
         let seen = self.cluster.await_agent(workspace, id, WAIT, |agent| acted(agent, written));
         self.shutdown.run_until_cancelled(seen).await.flatten()
     }

@@ -111,10 +111,9 @@ fn standing(agent: &Agent) -> Standing {
         return Standing {
             state: wire::AgentState::Pending,
             reason: Some(told.map_or(condition::reason::PENDING.to_owned(), |c| c.reason.clone())),
-            message: Some(told.map_or(
-                "the operator has not acted on this yet".to_owned(),
-                |c| c.message.clone(),
-            )),
+            message: Some(told.map_or("the operator has not acted on this yet".to_owned(), |c| {
+                c.message.clone()
+            })),
         };
     }
     let state = match seen {

@@ -48,6 +48,84 @@ pub struct Policies {
     schema: Schema,
     set: PolicySet,
     authorizer: Authorizer,
+    types: Types,
+}
+
+/// The schema's entity types, parsed once.
+struct Types {
+    workspace: EntityTypeName,
+    agent: EntityTypeName,
+    person: EntityTypeName,
+    pod: EntityTypeName,
+    service: EntityTypeName,
+    action: EntityTypeName,
+}
+
+impl Types {
+    fn new() -> Result<Self, PolicyError> {
+        let named = |name: &str| {
+            format!("Foundry::{name}")
+                .parse::<EntityTypeName>()
+                .map_err(|error| PolicyError::Entity(error.to_string()))
+        };
+        Ok(Self {
+            workspace: named("Workspace")?,
+            agent: named("Agent")?,
+            person: named("Person")?,
+            pod: named("Pod")?,
+            service: named("Service")?,
+            action: named("Action")?,
+        })
+    }
+
+    fn workspace(&self, name: &str) -> EntityUid {
+        uid(&self.workspace, name)
+    }
+
+    fn agent(&self, workspace: &str, id: &str) -> EntityUid {
+        uid(&self.agent, &format!("{workspace}/{id}"))
+    }
+
+    /// The caller with the attributes that its kind has in the schema.
+    fn principal(&self, caller: &Principal) -> Result<Entity, PolicyError> {
+        let workspace = reference(&self.workspace(&caller.workspace));
+        let mut attributes = HashMap::from([("workspace".to_owned(), workspace)]);
+        let kind = match &caller.actor {
+            Actor::Person { .. } => {
+                let roles = caller.roles.iter().cloned().map(RestrictedExpression::new_string);
+                attributes.insert("roles".to_owned(), RestrictedExpression::new_set(roles));
+                &self.person
+            }
+            Actor::Agent { id, .. } => {
+                let agent = reference(&self.agent(&caller.workspace, id));
+                attributes.insert("agent".to_owned(), agent);
+                &self.pod
+            }
+            Actor::Service { agent } => {
+                if let Some(id) = agent {
+                    let agent = reference(&self.agent(&caller.workspace, id));
+                    attributes.insert("agent".to_owned(), agent);
+                }
+                &self.service
+            }
+        };
+        Entity::new(uid(kind, &caller.subject), attributes, HashSet::new())
+            .map_err(|error| PolicyError::Entity(error.to_string()))
+    }
+
+    /// The agent, each of its ancestors and the workspace, every one under the next.
+    fn agent_and_ancestors(&self, workspace: &str, id: &str, ancestors: &[String]) -> Vec<Entity> {
+        let top = self.workspace(workspace);
+        let mut entities = vec![Entity::new_no_attrs(top.clone(), HashSet::new())];
+        let mut above = None;
+        for name in ancestors.iter().map(String::as_str).rev().chain([id]) {
+            let this = self.agent(workspace, name);
+            let parents = [Some(top.clone()), above].into_iter().flatten().collect();
+            entities.push(Entity::new_no_attrs(this.clone(), parents));
+            above = Some(this);
+        }
+        entities
+    }
 }
 
 impl Policies {
@@ -57,15 +135,11 @@ impl Policies {
     }
 
     /// Reads a schema and policy files and validates one against the other.
-    pub fn read(
-        schema: &str,
-        files: &[(&'static str, &str)],
-    ) -> Result<Self, PolicyError> {
+    pub fn read(schema: &str, files: &[(&'static str, &str)]) -> Result<Self, PolicyError> {
         let (schema, _) = Schema::from_cedarschema_str(schema)
             .map_err(|error| PolicyError::Schema(error.to_string()))?;
         let policies = policy_set(files)?;
-        let checked =
-            Validator::new(schema.clone()).validate(&policies, ValidationMode::Strict);
+        let checked = Validator::new(schema.clone()).validate(&policies, ValidationMode::Strict);
         if !checked.validation_passed_without_warnings() {
             let mut words = String::new();
             for error in checked.validation_errors() {
@@ -76,15 +150,13 @@ impl Policies {
             }
             return Err(PolicyError::Invalid(words));
         }
-        Ok(Self { schema, set: policies, authorizer: Authorizer::new() })
+        Ok(Self { schema, set: policies, authorizer: Authorizer::new(), types: Types::new()? })
     }
 
     /// Decides an action on the caller's workspace.
     pub fn decide_workspace(&self, caller: &Principal, action: Action) -> Decision {
-        let asked = uid("Workspace", &caller.workspace).and_then(|workspace| {
-            self.ask(caller, action, workspace, Vec::new())
-        });
-        asked.unwrap_or_else(|error| refusal(&error))
+        let workspace = self.types.workspace(&caller.workspace);
+        self.ask(caller, action, workspace, Vec::new()).unwrap_or_else(|error| refusal(&error))
     }
 
     /// Decides an action on an agent with these ancestors, parent first.
@@ -95,10 +167,9 @@ impl Policies {
         id: &str,
         ancestors: &[String],
     ) -> Decision {
-        let asked = agent_entities(&caller.workspace, id, ancestors).and_then(|entities| {
-            self.ask(caller, action, agent_uid(&caller.workspace, id)?, entities)
-        });
-        asked.unwrap_or_else(|error| refusal(&error))
+        let agent = self.types.agent(&caller.workspace, id);
+        let entities = self.types.agent_and_ancestors(&caller.workspace, id, ancestors);
+        self.ask(caller, action, agent, entities).unwrap_or_else(|error| refusal(&error))
     }
 
     fn ask(
@@ -108,10 +179,10 @@ impl Policies {
         resource: EntityUid,
         mut entities: Vec<Entity>,
     ) -> Result<Decision, PolicyError> {
-        let principal = principal_entity(caller)?;
+        let principal = self.types.principal(caller)?;
         let request = Request::new(
             principal.uid(),
-            uid("Action", &action.to_string())?,
+            uid(&self.types.action, &action.to_string()),
             resource,
             Context::empty(),
             Some(&self.schema),
@@ -119,7 +190,7 @@ impl Policies {
         .map_err(|error| PolicyError::Entity(error.to_string()))?;
         entities.push(principal);
         if let Actor::Agent { id, .. } = &caller.actor {
-            let own = agent_uid(&caller.workspace, id)?;
+            let own = self.types.agent(&caller.workspace, id);
             // A pod may ask about another agent; its own must be known then too.
             if !entities.iter().any(|entity| entity.uid() == own) {
                 entities.push(Entity::new_no_attrs(own, HashSet::new()));
@@ -176,61 +247,10 @@ fn policy_set(files: &[(&'static str, &str)]) -> Result<PolicySet, PolicyError> 
     Ok(all)
 }
 
-fn principal_entity(caller: &Principal) -> Result<Entity, PolicyError> {
-    let workspace = reference(&uid("Workspace", &caller.workspace)?);
-    let mut attributes = HashMap::from([("workspace".to_owned(), workspace)]);
-    let kind = match &caller.actor {
-        Actor::Person { .. } => {
-            let roles = caller.roles.iter().cloned().map(RestrictedExpression::new_string);
-            attributes.insert("roles".to_owned(), RestrictedExpression::new_set(roles));
-            "Person"
-        }
-        Actor::Agent { id, .. } => {
-            let agent = reference(&agent_uid(&caller.workspace, id)?);
-            attributes.insert("agent".to_owned(), agent);
-            "Pod"
-        }
-        Actor::Service { agent } => {
-            if let Some(id) = agent {
-                let agent = reference(&agent_uid(&caller.workspace, id)?);
-                attributes.insert("agent".to_owned(), agent);
-            }
-            "Service"
-        }
-    };
-    Entity::new(uid(kind, &caller.subject)?, attributes, HashSet::new())
-        .map_err(|error| PolicyError::Entity(error.to_string()))
-}
-
-/// The agent, each of its ancestors and the workspace, every one under the next.
-fn agent_entities(
-    workspace: &str,
-    id: &str,
-    ancestors: &[String],
-) -> Result<Vec<Entity>, PolicyError> {
-    let top = uid("Workspace", workspace)?;
-    let mut entities = vec![Entity::new_no_attrs(top.clone(), HashSet::new())];
-    let mut above = None;
-    for name in ancestors.iter().map(String::as_str).rev().chain([id]) {
-        let this = agent_uid(workspace, name)?;
-        let parents = [Some(top.clone()), above].into_iter().flatten().collect();
-        entities.push(Entity::new_no_attrs(this.clone(), parents));
-        above = Some(this);
-    }
-    Ok(entities)
-}
-
-fn agent_uid(workspace: &str, id: &str) -> Result<EntityUid, PolicyError> {
-    uid("Agent", &format!("{workspace}/{id}"))
-}
-
 fn reference(uid: &EntityUid) -> RestrictedExpression {
     RestrictedExpression::new_entity_uid(uid.clone())
 }
 
-fn uid(kind: &str, id: &str) -> Result<EntityUid, PolicyError> {
-    let kind: EntityTypeName = format!("Foundry::{kind}")
-        .parse()
-        .map_err(|error: cedar_policy::ParseErrors| PolicyError::Entity(error.to_string()))?;
-    Ok(EntityUid::from_type_name_and_id(kind, EntityId::new(id)))
+fn uid(kind: &EntityTypeName, id: &str) -> EntityUid {
+    EntityUid::from_type_name_and_id(kind.clone(), EntityId::new(id))
 }

@@ -39,10 +39,7 @@ fn anns() -> Agent {
         foundry_crds::AgentSpec {
             owner: "ann".to_owned(),
             harness: "agent-v1".to_owned(),
-            members: vec![
-                member("eve", MemberRole::Editor),
-                member("vic", MemberRole::Viewer),
-            ],
+            members: vec![member("eve", MemberRole::Editor), member("vic", MemberRole::Viewer)],
             ..foundry_crds::AgentSpec::default()
         },
     )
@@ -66,11 +63,16 @@ fn the_embedded_policies_fit_their_schema_strictly() {
 
 /// AUTHZ-03
 #[rstest]
-#[case::an_unknown_attribute("@id(\"x\") permit(principal is Foundry::Person, action, resource) when { principal.wings };")]
+#[case::an_unknown_attribute(
+    "@id(\"x\") permit(principal is Foundry::Person, action, resource) when { principal.wings };"
+)]
 #[case::no_id("permit(principal, action, resource);")]
 #[case::no_policy("permit principal;")]
 fn a_policy_file_that_is_wrong_does_not_start(#[case] policy: &str) {
-    assert!(Policies::read(include_str!("../../policies/schema.cedarschema"), &[("x.cedar", policy)]).is_err());
+    assert!(
+        Policies::read(include_str!("../../policies/schema.cedarschema"), &[("x.cedar", policy)])
+            .is_err()
+    );
 }
 
 /// Every action of the code stands in the schema: an unknown one would be refused for

@@ -137,7 +137,10 @@ impl Cluster {
             api_version: Agent::api_version(&()).into_owned(),
             kind: Agent::kind(&()).into_owned(),
             // The version read guards against a writer in between.
-            metadata: Metadata { name: &name, resource_version: read.meta().resource_version.as_deref() },
+            metadata: Metadata {
+                name: &name,
+                resource_version: read.meta().resource_version.as_deref(),
+            },
             spec: Some(applied),
             status: None,
         };

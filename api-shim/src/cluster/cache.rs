@@ -3,9 +3,9 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use futures::StreamExt;
+use futures::{Stream, StreamExt};
 use kube::{
-    Api, Client, ResourceExt,
+    Api, Client, Resource, ResourceExt,
     core::DeserializeGuard,
     runtime::{
         WatchStreamExt,
@@ -13,13 +13,16 @@ use kube::{
         watcher,
     },
 };
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::Readable;
 
 /// Below kube's own 290 s, so that a dead connection is noticed within a minute.
 const WATCH_SECONDS: u32 = 50;
+
+/// Takes namespace and name of each object whose deletion was seen.
+pub type Deletions = mpsc::Sender<(String, String)>;
 
 /// The objects of one kind in every workspace.
 pub struct Cache<K: Readable> {
@@ -33,12 +36,16 @@ impl<K: Readable> Cache<K> {
         namespaces: &[String],
         tasks: &TaskTracker,
         shutdown: &CancellationToken,
+        deleted: Option<&Deletions>,
     ) -> Self {
         let namespaces = namespaces
             .iter()
             .map(|namespace| {
-                let store = reflect(client.clone(), namespace, tasks, shutdown.clone());
-                (namespace.clone(), store)
+                let (reader, writer) = reflector::store();
+                let events = events(client.clone(), namespace, deleted.cloned());
+                let keep = reflector::reflector(writer, events).for_each(|_| async {});
+                tasks.spawn(shutdown.clone().run_until_cancelled_owned(keep));
+                (namespace.clone(), reader)
             })
             .collect::<BTreeMap<_, _>>();
         let (whole, ready) = watch::channel(false);
@@ -86,6 +93,16 @@ impl<K: Readable> Cache<K> {
         picked.into_iter().map(|(_, picked)| picked).collect()
     }
 
+    /// The objects of a namespace that fit, by name, each copied only when it is asked
+    /// for: a page of ten thousand agents copies a page.
+    pub fn sorted(&self, namespace: &str, fits: impl Fn(&K) -> bool) -> impl Iterator<Item = K> {
+        let store = self.namespaces.get(namespace);
+        let mut objects = store.map_or_else(Vec::new, Store::state);
+        objects.retain(|guarded| guarded.0.as_ref().is_ok_and(&fits));
+        objects.sort_by(|one, other| one.meta().name.cmp(&other.meta().name));
+        objects.into_iter().filter_map(|guarded| guarded.0.as_ref().ok().cloned())
+    }
+
     /// The first object of any workspace that fits.
     pub fn find(&self, fits: impl Fn(&K) -> bool) -> Option<K> {
         self.namespaces.values().find_map(|store| {
@@ -95,29 +112,35 @@ impl<K: Readable> Cache<K> {
     }
 }
 
-fn reflect<K: Readable>(
+/// Watches one namespace: says when the watch breaks, and who was deleted.
+fn events<K: Readable>(
     client: Client,
     namespace: &str,
-    tasks: &TaskTracker,
-    shutdown: CancellationToken,
-) -> Store<DeserializeGuard<K>> {
+    deleted: Option<Deletions>,
+) -> impl Stream<Item = watcher::Result<watcher::Event<DeserializeGuard<K>>>> + Send + 'static {
     let api: Api<DeserializeGuard<K>> = Api::namespaced(client, namespace);
-    let (reader, writer) = reflector::store();
     let config = watcher::Config::default().timeout(WATCH_SECONDS);
-    // Half of an object is managedFields; nobody reads them from the cache.
-    let events = watcher(api, config)
-        .modify(|object| object.managed_fields_mut().clear())
-        .default_backoff();
     let namespace = namespace.to_owned();
     let kind = K::kind(&()).into_owned();
-    let keep = reflector::reflector(writer, events).for_each(move |event| {
-        if let Err(error) = event {
-            tracing::warn!(%kind, %namespace, cause = %error, "watch interrupted; it goes on");
-        }
-        futures::future::ready(())
-    });
-    tasks.spawn(shutdown.run_until_cancelled_owned(keep));
-    reader
+    watcher::watcher(api, config)
+        // Half of an object is managedFields; nobody reads them from the cache.
+        .modify(|object| object.managed_fields_mut().clear())
+        .default_backoff()
+        .inspect(move |event| match event {
+            Ok(watcher::Event::Delete(object)) => {
+                let name = object.name_any();
+                let told =
+                    deleted.as_ref().map(|deleted| deleted.try_send((namespace.clone(), name)));
+                if let Some(Err(error)) = told {
+                    tracing::warn!(%kind, %namespace, cause = %error,
+                        "too many deletions at once; one is not cleaned up after");
+                }
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(%kind, %namespace, cause = %error, "watch interrupted; it goes on");
+            }
+        })
 }
 
 /// Time within which a cache normally sees what was just written; for callers that

@@ -58,7 +58,7 @@ impl ClusterError {
                     .details
                     .as_ref()
                     .and_then(|details| details.causes.first())
-                    .map(|cause| cause.field.trim_start_matches("spec.").to_owned())
+                    .map(|cause| snake_case(cause.field.trim_start_matches("spec.")))
                     .filter(|field| !field.is_empty());
                 tracing::debug!(%attempted, words = %status.message, "refused by admission");
                 let problem = Problem::new(
@@ -72,7 +72,10 @@ impl ClusterError {
                 }
             }
             Self::Answered { attempted, status } if status.is_already_exists() => {
-                Problem::conflict("AlreadyExists", format!("failed to {attempted}: {}", status.message))
+                Problem::conflict(
+                    "AlreadyExists",
+                    format!("failed to {attempted}: {}", status.message),
+                )
             }
             Self::Answered { attempted, status } => {
                 tracing::error!(%attempted, words = %status.message, code = status.code,
@@ -98,4 +101,16 @@ impl ClusterError {
             }
         }
     }
+}
+
+/// The resource's `maxTurns` is this API's `max_turns`.
+fn snake_case(field: &str) -> String {
+    let mut name = String::with_capacity(field.len() + 4);
+    for letter in field.chars() {
+        if letter.is_ascii_uppercase() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
 }

@@ -90,9 +90,8 @@ impl Persons {
         if !ALGORITHMS.contains(&header.alg) {
             return Err(Problem::unauthenticated("the token's signature algorithm is not allowed"));
         }
-        let kid = header
-            .kid
-            .ok_or_else(|| Problem::unauthenticated("the token names no key (kid)"))?;
+        let kid =
+            header.kid.ok_or_else(|| Problem::unauthenticated("the token names no key (kid)"))?;
         let key = self.keys.find(&kid).await?;
 
         let mut validation = Validation::new(header.alg);

@@ -6,11 +6,25 @@ use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::{Actor, Claimed, Principal};
+use super::{Actor, Claimed, Principal, is_jwt};
 use crate::{cluster::Cluster, problem::Problem};
 
 /// Role a service has: what a member of the workspace may, no more.
 const SERVICE_ROLE: &str = "member";
+
+/// Why the service token file is of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenFileError {
+    /// It cannot be read.
+    #[error("{0}")]
+    Unreadable(#[source] std::io::Error),
+    /// It holds nothing.
+    #[error("it is empty")]
+    Empty,
+    /// Its token would be taken for a person's or a pod's.
+    #[error("its token has the form of a JWT; use random letters and digits without dots")]
+    LooksLikeJwt,
+}
 
 /// Knows the service token: a file that is read again on each use, so that the token
 /// can be rotated without a restart.
@@ -25,17 +39,17 @@ impl Services {
         Self { path, cluster }
     }
 
-    /// Whether this is the service token.
-    pub async fn knows(&self, token: &str) -> Result<bool, Problem> {
-        let expected = self.read().await?;
-        // Digests are compared, so that not even the length leaks through timing.
-        let expected = Sha256::digest(expected.expose_secret().as_bytes());
-        let given = Sha256::digest(token.as_bytes());
-        Ok(expected.as_slice().ct_eq(given.as_slice()).into())
+    /// Whether the token can be read now, for the start to fail rather than each call.
+    pub async fn check(&self) -> Result<(), TokenFileError> {
+        self.read().await.map(drop)
     }
 
-    /// The service; as the owner of the agent it names, when it names one (AUTHZ-04).
-    pub async fn principal(&self, claimed: Claimed) -> Result<Principal, Problem> {
+    /// The service of this token; as the owner of the agent it names, when it names one
+    /// (AUTHZ-04).
+    pub async fn principal(&self, token: &str, claimed: Claimed) -> Result<Principal, Problem> {
+        if !self.knows(token).await? {
+            return Err(Problem::unauthenticated("the token is not known"));
+        }
         let workspace = match claimed.workspace {
             Some(workspace) => self.cluster.workspace(&workspace)?,
             None => self.cluster.default_workspace(),
@@ -52,14 +66,24 @@ impl Services {
         })
     }
 
-    async fn read(&self) -> Result<SecretString, Problem> {
-        let content = tokio::fs::read_to_string(&self.path).await.map_err(|error| {
+    async fn knows(&self, token: &str) -> Result<bool, Problem> {
+        let expected = self.read().await.map_err(|error| {
             tracing::error!(path = %self.path.display(), cause = %error,
-                "failed to read the service token file");
+                "failed to check a service token");
             Problem::unavailable("ServiceTokenUnreadable", "the service token cannot be checked")
         })?;
+        // Digests are compared, so that not even the length leaks through timing.
+        let expected = Sha256::digest(expected.expose_secret().as_bytes());
+        let given = Sha256::digest(token.as_bytes());
+        Ok(expected.as_slice().ct_eq(given.as_slice()).into())
+    }
+
+    async fn read(&self) -> Result<SecretString, TokenFileError> {
+        let content =
+            tokio::fs::read_to_string(&self.path).await.map_err(TokenFileError::Unreadable)?;
         match content.trim() {
-            "" => Err(Problem::unavailable("ServiceTokenEmpty", "the service token file is empty")),
+            "" => Err(TokenFileError::Empty),
+            token if is_jwt(token) => Err(TokenFileError::LooksLikeJwt),
             token => Ok(SecretString::from(token)),
         }
     }

@@ -68,11 +68,7 @@ async fn perform(
 
 /// The harness of this name, from the cache or, when it is too new for it, from the
 /// API server.
-async fn find_harness(
-    app: &App,
-    workspace: &str,
-    id: &str,
-) -> Result<Option<Harness>, Problem> {
+async fn find_harness(app: &App, workspace: &str, id: &str) -> Result<Option<Harness>, Problem> {
     match app.cluster.harnesses.get(workspace, id) {
         Some(harness) => Ok(Some(harness)),
         None => app.cluster.read(workspace, id).await,

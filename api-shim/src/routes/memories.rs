@@ -22,15 +22,8 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 fn memory(row: foundry_store::Memory) -> Result<Memory, Problem> {
-    let foundry_store::Memory {
-        id,
-        text,
-        tier,
-        author,
-        created_at,
-        consolidated_at,
-        superseded,
-    } = row;
+    let foundry_store::Memory { id, text, tier, author, created_at, consolidated_at, superseded } =
+        row;
     let (author_kind, author) = match author {
         Author::Person(subject) => (AuthorKind::Person, subject),
         Author::Agent(id) => (AuthorKind::Agent, id),

@@ -5,11 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use foundry_client::{
-    Activation, AgentView, CatalogTool, ClientError, DesiredState, HarnessView, ModelView,
-    SkillRef, Status,
+    Activation, AgentView, CatalogTool, ClientError, DesiredState, HarnessView, SkillRef, Status,
 };
 use foundry_kernel::Tool;
-use foundry_llm::Wire;
 use foundry_platform::api::Api;
 use foundry_platform::catalog::{self, Executors};
 use foundry_platform::clock::Clock;
@@ -18,12 +16,18 @@ use foundry_platform::gate::{Blocked, CLOSED_FOR, Gate};
 use foundry_platform::heartbeat::Vitals;
 use foundry_platform::runs::Recorder;
 use tokio::sync::watch;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::prompt::{self, Identity};
-use crate::relay::{self, Broker};
+use crate::relay::{self, Broker, Route};
 use crate::start::{Observed, Start};
 use crate::working_set::WorkingSet;
+
+/// How often a model is looked for before it counts as unknown.
+const MODEL_LOOKS: u32 = 6;
+/// Between two looks.
+const BETWEEN_MODEL_LOOKS: Duration = Duration::from_millis(250);
 
 /// Everything a cycle needs.
 pub(crate) struct Agent {
@@ -69,7 +73,7 @@ pub(crate) struct Ready {
     pub cycles: WorkingSet,
     pub system: String,
     pub tools: Vec<Arc<Tool>>,
-    pub route: (Wire, Option<u64>),
+    pub route: Route,
 }
 
 /// Why the model is not called now.
@@ -105,7 +109,7 @@ impl Agent {
             return Err(NotReady::Blocked);
         }
         let read = self.read(&agent).await;
-        let Read { thoughts, tools, harness, models } = match read {
+        let Read { thoughts, tools, harness, route } = match read {
             Ok(read) => read,
             Err(Unreadable::Api(error)) => return Err(self.unread(&error)),
             Err(Unreadable::Catalog(error)) if is_passing(&error) => {
@@ -122,7 +126,7 @@ impl Agent {
             cycles: self.mind().cycles.clone(),
             system: prompt::system(&agent.instructions, &thoughts),
             tools: selected.tools,
-            route: relay::route(&models, &agent.model),
+            route,
             agent,
         })
     }
@@ -186,13 +190,25 @@ impl Agent {
     }
 
     async fn read(&self, agent: &AgentView) -> Result<Read, Unreadable> {
-        let (thoughts, tools, harness, models) = tokio::try_join!(
+        let (thoughts, tools, harness, route) = tokio::try_join!(
             async { self.api.thoughts().await.map_err(Unreadable::Api) },
             async { self.api.tools().await.map_err(Unreadable::Catalog) },
             async { self.api.harness(&agent.harness_id).await.map_err(Unreadable::Catalog) },
-            async { self.api.models().await.map_err(Unreadable::Api) },
+            async { self.route(&agent.model).await.map_err(Unreadable::Api) },
         )?;
-        Ok(Read { thoughts, tools, harness, models })
+        Ok(Read { thoughts, tools, harness, route })
+    }
+
+    /// How to reach the agent's model. One that was made together with its agent may
+    /// show in the catalog a moment later, and is worth the moment.
+    async fn route(&self, model: &str) -> Result<Route, ClientError> {
+        for _ in 0..MODEL_LOOKS {
+            if let Some(route) = relay::route(&self.api.models().await?, model) {
+                return Ok(route);
+            }
+            sleep(BETWEEN_MODEL_LOOKS).await;
+        }
+        Ok(relay::UNKNOWN)
     }
 
     /// Says what could not be read, once for each cause.
@@ -238,7 +254,7 @@ struct Read {
     thoughts: String,
     tools: Vec<CatalogTool>,
     harness: HarnessView,
-    models: Vec<ModelView>,
+    route: Route,
 }
 
 enum Unreadable {

@@ -65,25 +65,32 @@ impl foundry_llm::TokenSource for PodToken {
     }
 }
 
-/// How to reach an agent's model: the wire of its provider (KERN-03), and its window
-/// in tokens where it is known.
-///
-/// A model that is not in the catalog goes out in the OpenAI form: the relay then says
-/// what is missing, in words that name what to create.
-pub fn route(models: &[ModelView], model: &str) -> (Wire, Option<u64>) {
+/// How to reach a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The wire of its provider (KERN-03).
+    pub wire: Wire,
+    /// Its window in tokens, where it is known.
+    pub window: Option<u64>,
+}
+
+/// The way of a model that is not in the catalog: the relay then says what is missing,
+/// in words that name what to create.
+pub const UNKNOWN: Route = Route { wire: Wire::OpenAi, window: None };
+
+/// How to reach an agent's model, when it is in the catalog.
+pub fn route(models: &[ModelView], model: &str) -> Option<Route> {
     let found = match model {
         "auto" => models.iter().find(|candidate| candidate.is_auto),
         wire_id => models.iter().find(|candidate| candidate.wire_id == wire_id),
-    };
-    let Some(found) = found else { return (Wire::OpenAi, None) };
+    }?;
     let provider = match found.provider {
         Provider::OpenAi => foundry_llm::Provider::OpenAi,
         Provider::Anthropic => foundry_llm::Provider::Anthropic,
         Provider::OpenAiCompatible => foundry_llm::Provider::OpenAiCompatible,
     };
     let window = found.max_context_tokens.and_then(|tokens| u64::try_from(tokens).ok());
-    // The relay knows the provider's address: to us it has none of its own.
-    (wire_for(provider, None), window)
+    Some(Route { wire: wire_for(provider), window })
 }
 
 #[cfg(test)]
@@ -93,19 +100,19 @@ mod tests {
 
     use super::*;
 
-    /// KERN-03, BIND-02
+    /// KERN-03
     #[rstest]
-    #[case("auto", Wire::OpenAi)]
-    #[case("claude", Wire::Anthropic)]
-    #[case("local", Wire::OpenAi)]
-    #[case("unknown", Wire::OpenAi)]
-    fn the_wire_is_picked_by_the_models_provider(#[case] model: &str, #[case] wire: Wire) {
+    #[case("auto", Some(Wire::OpenAi))]
+    #[case("claude", Some(Wire::Anthropic))]
+    #[case("local", Some(Wire::OpenAi))]
+    #[case("unknown", None)]
+    fn the_wire_is_picked_by_the_models_provider(#[case] model: &str, #[case] wire: Option<Wire>) {
         let other = |id, provider| ModelView { is_auto: false, ..fake::model(id, provider) };
         let models = [
             other("claude", Provider::Anthropic),
             other("local", Provider::OpenAiCompatible),
             fake::model("gpt-5-mini", Provider::OpenAi),
         ];
-        assert_eq!(route(&models, model).0, wire);
+        assert_eq!(route(&models, model).map(|route| route.wire), wire);
     }
 }

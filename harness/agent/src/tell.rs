@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use foundry_client::LogLevel;
 use foundry_kernel::{Control, Entry, Event, Failure, Host, ModelCall, Outcome, Settled, Stop};
-use foundry_llm::{LlmError, Reply, Wire};
+use foundry_llm::{LlmError, Reply};
 use foundry_platform::clock::Clock;
 use foundry_platform::events::{EventLog, kind};
 use foundry_platform::narrate;
@@ -17,14 +17,13 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::relay::Broker;
+use crate::relay::{Broker, Route};
 use crate::working_set::Lookup;
 
 /// One run, hosted.
 pub(crate) struct Teller {
     broker: Arc<dyn Broker>,
-    wire: Wire,
-    window: Option<u64>,
+    route: Route,
     clock: Clock,
     log: EventLog,
     run: Uuid,
@@ -46,7 +45,7 @@ pub(crate) struct Told {
 impl Teller {
     pub(crate) fn new(
         broker: Arc<dyn Broker>,
-        (wire, window): (Wire, Option<u64>),
+        route: Route,
         clock: Clock,
         log: EventLog,
         run: Uuid,
@@ -54,8 +53,7 @@ impl Teller {
     ) -> Self {
         Self {
             broker,
-            wire,
-            window,
+            route,
             clock,
             log,
             run,
@@ -114,7 +112,7 @@ impl Teller {
     }
 
     fn measure(&mut self, reply: &Reply) {
-        let Some(window) = self.window.filter(|window| *window > 0) else { return };
+        let Some(window) = self.route.window.filter(|window| *window > 0) else { return };
         let percent = reply.usage.total().saturating_mul(100) / window;
         self.context_percent = Some(u8::try_from(percent.min(100)).unwrap_or(100));
     }
@@ -139,7 +137,7 @@ impl Host for Teller {
     }
 
     async fn call_model(&mut self, call: &ModelCall) -> Result<Reply, LlmError> {
-        self.broker.ask(self.wire, &call.request).await
+        self.broker.ask(self.route.wire, &call.request).await
     }
 
     async fn wait_until(&mut self, at: Timestamp) {

@@ -20,14 +20,12 @@ pub enum Provider {
     OpenAiCompatible,
 }
 
-/// The protocol for a model: its provider's own, or the OpenAI-compatible form
-/// where a custom base URL is given (KERN-03).
-pub fn wire_for(provider: Provider, custom_base_url: Option<&str>) -> Wire {
-    match (provider, custom_base_url) {
-        (Provider::Anthropic, None) => Wire::Anthropic,
-        (Provider::Anthropic, Some(_)) | (Provider::OpenAi | Provider::OpenAiCompatible, _) => {
-            Wire::OpenAi
-        }
+/// The protocol for a model (KERN-03): its provider's own. A server at a base URL of
+/// its own choosing is `OpenAiCompatible`; a proxy of a provider keeps its wire.
+pub fn wire_for(provider: Provider) -> Wire {
+    match provider {
+        Provider::Anthropic => Wire::Anthropic,
+        Provider::OpenAi | Provider::OpenAiCompatible => Wire::OpenAi,
     }
 }
 

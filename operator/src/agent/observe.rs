@@ -21,7 +21,8 @@ pub async fn observe(context: &Context, agent: &Agent) -> Result<Observed, Error
         spec: agent.spec.clone(),
         status: agent.status.clone().unwrap_or_default(),
         harness: caches
-            .harness(&id.namespace, &agent.spec.harness)
+            .harnesses
+            .get(&id.namespace, &agent.spec.harness)
             .and_then(|harness| harness.0.as_ref().ok().map(|harness| harness.spec.clone())),
         slug_holder: slug_holder(context, agent, &id),
         parent: parent(caches, agent, &id),
@@ -52,7 +53,7 @@ fn slug_holder(context: &Context, agent: &Agent, id: &AgentId) -> Option<String>
             || context
                 .caches
                 .get(&claim.namespace)
-                .and_then(|caches| caches.agent(&claim.namespace, &claim.name))
+                .and_then(|caches| caches.agents.get(&claim.namespace, &claim.name))
                 .is_some_and(|present| {
                     present.meta().uid.as_deref() == Some(&claim.uid)
                         && present.0.as_ref().ok().and_then(slugs::claimed).as_deref()
@@ -65,7 +66,7 @@ fn slug_holder(context: &Context, agent: &Agent, id: &AgentId) -> Option<String>
 
 fn parent(caches: &Caches, agent: &Agent, id: &AgentId) -> Parent {
     let Some(name) = &agent.spec.parent else { return Parent::None };
-    match caches.agent(&id.namespace, name).as_deref() {
+    match caches.agents.get(&id.namespace, name).as_deref() {
         Some(Guard { 0: Ok(parent) }) => Parent::OwnedBy(parent.spec.owner.clone()),
         Some(_) | None => Parent::Missing(name.clone()),
     }

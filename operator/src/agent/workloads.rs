@@ -112,10 +112,10 @@ fn local_pod(
     Pod { metadata, spec: Some(pod), status: None }
 }
 
-/// Seconds until an ephemeral agent is over, at least one.
+/// Seconds until an ephemeral agent is over, within what Kubernetes takes.
 fn seconds_left(spec: &AgentSpec, now: Timestamp) -> i64 {
     match spec.ttl_at.as_ref() {
-        Some(ttl) => ttl.0.duration_since(now).as_secs().max(1),
+        Some(ttl) => ttl.0.duration_since(now).as_secs().clamp(1, i64::from(i32::MAX)),
         None => DEFAULT_LIFE_SECONDS,
     }
 }

@@ -18,10 +18,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use foundry_crds::agent::Lifetime;
 use foundry_crds::meta;
-use futures::{FutureExt as _, StreamExt as _};
+use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::Pod;
 use kube::Client;
-use kube::runtime::reflector::Store;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -29,7 +28,7 @@ use tokio_util::task::TaskTracker;
 use self::folder::Folder;
 use self::supervisor::Supervisor;
 use super::{Runtime, Workload, WorkloadKind, workload};
-use crate::caches::{self, Guard};
+use crate::caches::{self, Cache};
 use crate::clock::Clock;
 use crate::config::LocalConfig;
 use crate::error::Error;
@@ -125,7 +124,7 @@ impl Local {
     }
 
     /// Ends processes of Pods that are gone and starts those of Pods that are there.
-    fn compare(&self, pods: &[Store<Guard<Pod>>], tasks: &TaskTracker, leave: &CancellationToken) {
+    fn compare(&self, pods: &[Cache<Pod>], tasks: &TaskTracker, leave: &CancellationToken) {
         let present = present(pods);
         for (uid, watched) in self.supervised.lock().iter() {
             if !present.contains_key(uid) {
@@ -141,7 +140,7 @@ impl Local {
     }
 
     /// Ends what an earlier operator left without a Pod.
-    fn sweep(&self, pods: &[Store<Guard<Pod>>], tasks: &TaskTracker, leave: &CancellationToken) {
+    fn sweep(&self, pods: &[Cache<Pod>], tasks: &TaskTracker, leave: &CancellationToken) {
         let present = present(pods);
         for id in folder::left_behind(&self.parts.config.dir) {
             let is_wanted = present.get(&id.uid).is_some_and(|(_, pod)| !status::is_over(pod));
@@ -178,9 +177,9 @@ impl Local {
 }
 
 /// The Pods there are, by UID.
-fn present(pods: &[Store<Guard<Pod>>]) -> HashMap<String, (PodId, Arc<Pod>)> {
+fn present(pods: &[Cache<Pod>]) -> HashMap<String, (PodId, Arc<Pod>)> {
     pods.iter()
-        .flat_map(Store::state)
+        .flat_map(Cache::all)
         .filter_map(|pod| {
             let pod = pod.0.as_ref().ok()?;
             let id = PodId::of(pod)?;
@@ -206,13 +205,19 @@ impl Runtime for Local {
 
     async fn keep(&self, leave: CancellationToken) -> Result<(), Error> {
         let tasks = TaskTracker::new();
-        let (stores, streams): (Vec<_>, Vec<_>) = self
+        let (caches, streams): (Vec<_>, Vec<_>) = self
             .namespaces
             .iter()
             .map(|namespace| {
                 let settings = caches::settings(None)
                     .fields(&format!("spec.schedulerName={}", meta::LOCAL_SCHEDULER));
-                caches::watch(&self.parts.client, namespace, settings, |_| {}, |_: &mut Pod| {})
+                caches::watch_kind(
+                    &self.parts.client,
+                    namespace,
+                    settings,
+                    |_| {},
+                    |_: &mut Pod| {},
+                )
             })
             .unzip();
         let mut changes = futures::stream::select_all(streams);
@@ -226,18 +231,17 @@ impl Runtime for Local {
                     None => break,
                 },
                 () = self.supervised.changed.notified() => {}
+                // The end of a first list is no change of an object.
+                _ = caches::wait_until_whole(&caches), if !swept => {}
                 () = tokio::time::sleep(COMPARE_AGAIN) => {}
             }
             // Nothing is ended because a list is not complete.
-            let whole = stores
-                .iter()
-                .all(|store| matches!(store.wait_until_ready().now_or_never(), Some(Ok(()))));
-            if whole {
+            if caches.iter().all(Cache::is_whole) {
                 if !swept {
-                    self.sweep(&stores, &tasks, &leave);
+                    self.sweep(&caches, &tasks, &leave);
                     swept = true;
                 }
-                self.compare(&stores, &tasks, &leave);
+                self.compare(&caches, &tasks, &leave);
             }
         }
         leave.cancel();

@@ -265,3 +265,6 @@ fn why_it_waits(status: &PodStatus) -> String {
         })
         .unwrap_or_else(|| "its pod has no node yet".to_owned())
 }
+
+#[cfg(test)]
+mod tests;

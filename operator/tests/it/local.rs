@@ -20,7 +20,7 @@ use testenv::eventually;
 use super::world::{DEADLINE, Operator, World, reason, script};
 
 /// Holds its lock and writes its id, as a harness does, then waits to be told to end.
-const OBEDIENT: &str = r#"#!/bin/sh
+pub const OBEDIENT: &str = r#"#!/bin/sh
 exec 9>>"$FOUNDRY_LOCK_FILE"
 flock -n 9 || exit 75
 echo $$ > "$FOUNDRY_LOCK_FILE"

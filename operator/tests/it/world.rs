@@ -46,6 +46,7 @@ impl Operator {
 
 impl World {
     pub async fn new(prefix: &str) -> Self {
+        tell_what_is_logged();
         let control_plane = testenv::control_plane().await;
         let namespace = testenv::namespace(control_plane, prefix).await;
         Self { control_plane, namespace }
@@ -190,6 +191,13 @@ impl World {
         })
         .await;
     }
+}
+
+/// Shows the log of the operator with a failing test. Whoever comes second finds it
+/// set up.
+fn tell_what_is_logged() {
+    let filter = "foundry_operator=debug,kube=warn";
+    drop(tracing_subscriber::fmt().with_env_filter(filter).with_test_writer().try_init());
 }
 
 /// The reason of a condition, when its status is as given.

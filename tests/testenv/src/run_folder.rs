@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use anyhow::{Context, Result};
 
-use crate::random;
+use crate::{random, settings};
 
 const ALIVE: &str = "alive.lock";
 
@@ -77,4 +77,16 @@ fn open_to_all(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("failed to create {}", folder.display()))?;
     fs::set_permissions(folder, Permissions::from_mode(0o755))
         .with_context(|| format!("failed to open {} for reading", folder.display()))
+}
+
+/// A new folder inside this run's folder, which stays to be read when a test fails.
+pub fn scratch(prefix: &str) -> Result<PathBuf> {
+    let run = match settings::run_folder() {
+        Some(shared) => shared,
+        None => RunFolder::of_this_process()?.path().to_path_buf(),
+    };
+    let folder = run.join(format!("{prefix} {}", random::hex::<3>()?));
+    fs::create_dir_all(&folder)
+        .with_context(|| format!("failed to create {}", folder.display()))?;
+    Ok(folder)
 }

@@ -2,6 +2,7 @@
 //! environment an installation would give it, and the harnesses they lead to.
 
 mod harnesses;
+mod ports;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -11,9 +12,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::{Process, free_port};
+use crate::Process;
 
 pub use harnesses::Harness;
+use ports::Ports;
 
 /// How long a part may take until it is ready.
 const READY: Duration = Duration::from_mins(1);
@@ -71,14 +73,6 @@ pub struct Stack {
     pub operator: Option<Process>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Ports {
-    model: u16,
-    issuer: u16,
-    api: u16,
-    operator: u16,
-}
-
 impl Stack {
     /// An installation of which nothing runs yet. Takes over the folder: harnesses
     /// that an earlier owner left behind are ended first.
@@ -89,12 +83,7 @@ impl Stack {
                 .with_context(|| format!("failed to create {}", folder.display()))?;
         }
         let lifeline = take_lifeline(&options.folder)?;
-        let ports = Ports {
-            model: free_port()?,
-            issuer: free_port()?,
-            api: free_port()?,
-            operator: free_port()?,
-        };
+        let ports = Ports::of(&options.folder).await?;
         let mut stack = Self {
             options,
             ports,

@@ -32,8 +32,17 @@ pub async fn measure() -> Result<Vec<Figure>> {
     }
     world.end().await?;
     Ok(vec![
-        Figure::at_most("agent created to first model request, p50", "s", percentile(&mut seconds, 0.5), 1.0),
-        Figure::plain("agent created to first model request, max", "s", percentile(&mut seconds, 1.0)),
+        Figure::at_most(
+            "agent created to first model request, p50",
+            "s",
+            percentile(&mut seconds, 0.5),
+            1.0,
+        ),
+        Figure::plain(
+            "agent created to first model request, max",
+            "s",
+            percentile(&mut seconds, 1.0),
+        ),
         Figure::at_most("idle harness, resident, p50", "MiB", percentile(&mut resident, 0.5), 7.0),
         Figure::plain("idle harness, resident, max", "MiB", percentile(&mut resident, 1.0)),
     ])

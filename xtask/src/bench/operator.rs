@@ -118,7 +118,8 @@ async fn reconcile_times(world: &World) -> Result<Times> {
 
 fn parse(metrics: &str) -> Times {
     let lines = metrics.lines().filter(|line| {
-        line.starts_with("foundry_operator_reconcile_seconds_bucket") && line.contains("kind=\"agent\"")
+        line.starts_with("foundry_operator_reconcile_seconds_bucket")
+            && line.contains("kind=\"agent\"")
     });
     let bucket = |line: &str| {
         let (labels, count) = line.rsplit_once(' ')?;

@@ -25,7 +25,8 @@ impl World {
     pub async fn start(runtime: Runtime) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let control_plane =
-            ControlPlane::start(&folder.path().join("control plane"), Durability::Throwaway).await?;
+            ControlPlane::start(&folder.path().join("control plane"), Durability::Throwaway)
+                .await?;
         control_plane.install().await?;
         let namespace = testenv::namespace(&control_plane, "bench").await;
         let account = |name| control_plane.kubeconfig_for_service_account("default", name);
@@ -77,5 +78,6 @@ fn quickstart<K: DeserializeOwned>(file: &str) -> Result<K> {
     let path = Path::new("examples/quickstart").join(file);
     let text = std::fs::read_to_string(repository::root().join(&path))
         .with_context(|| format!("failed to read {}", path.display()))?;
-    foundry_crds::yaml::from_yaml(&text).with_context(|| format!("failed to parse {}", path.display()))
+    foundry_crds::yaml::from_yaml(&text)
+        .with_context(|| format!("failed to parse {}", path.display()))
 }

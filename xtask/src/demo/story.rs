@@ -21,33 +21,48 @@ pub(super) const AGENT: &str = "scout";
 /// Two evaluations are at most thirty seconds apart; the rest is a slow machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Tells the whole story.
-pub(super) async fn tell(cluster: &Cluster, stack: &Stack) -> Result<()> {
-    let token = stack.token(PERSON, &["member"]).await?;
-    let api = Client::new(&stack.api_url(), Arc::new(StaticToken::new(token)))?;
-    let story = Story { cluster, stack, api };
-    story.it_comes_to_life().await?;
-    story.it_remembers_and_recalls().await?;
-    story.its_calls_are_counted().await?;
-    story.an_edit_is_a_new_start_of_the_same_process().await?;
-    story.stop_start_and_restart_do_what_they_say().await?;
-    cluster.person.show(&["get", "agents", "-o", "wide"]).await
+/// The story, at its beginning: the API answers, the agent does not live yet.
+pub(super) struct Story {
+    api: Client,
+    log: Log,
 }
 
-struct Story<'a> {
+impl Story {
+    /// Begins where the agent's log ends now.
+    pub async fn begin(stack: &Stack) -> Result<Self> {
+        let token = stack.token(PERSON, &["member"]).await?;
+        let api = Client::new(&stack.api_url(), Arc::new(StaticToken::new(token)))?;
+        let log = Log::at_its_end(api.clone()).await?;
+        Ok(Self { api, log })
+    }
+
+    /// Tells it all.
+    pub async fn tell(self, cluster: &Cluster, stack: &Stack) -> Result<()> {
+        let Self { api, mut log } = self;
+        let scenes = Scenes { cluster, stack, api };
+        scenes.it_comes_to_life().await?;
+        scenes.it_remembers_and_recalls(&mut log).await?;
+        scenes.its_calls_are_counted().await?;
+        scenes.an_edit_is_a_new_start_of_the_same_process().await?;
+        scenes.stop_start_and_restart_do_what_they_say().await?;
+        cluster.person.show(&["get", "agents", "-o", "wide"]).await
+    }
+}
+
+struct Scenes<'a> {
     cluster: &'a Cluster,
     stack: &'a Stack,
     api: Client,
 }
 
-impl Story<'_> {
+impl Scenes<'_> {
     async fn it_comes_to_life(&self) -> Result<()> {
         say("\n$ kubectl get agents --watch");
         let mut table = String::new();
         let alive = self.until("the agent runs and its heart beats", |agent| {
             ensure!(agent.state == AgentState::Running, "{}", spell(&agent));
             ensure!(agent.last_heartbeat.is_some(), "no heartbeat yet");
-            Ok(agent)
+            self.process().map(|_| agent)
         });
         tokio::pin!(alive);
         let agent = loop {
@@ -71,9 +86,8 @@ impl Story<'_> {
         Ok(())
     }
 
-    async fn it_remembers_and_recalls(&self) -> Result<()> {
+    async fn it_remembers_and_recalls(&self, log: &mut Log) -> Result<()> {
         say("\nIts log, as the API gives it (GET /v1/agents/scout/logs):");
-        let mut log = Log::from_the_newest_start(&self.api).await?;
         log.follow_until("it recalls what it remembers", PATIENCE, |line| {
             line.says("recall returned")
         })

@@ -147,7 +147,6 @@ pub enum AgentState {
 
 /// A skill attached to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SkillRef {
     /// Name of the Skill.

@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 /// One evaluation or wake, after it ended. It carries no prompt text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct RunRecord {
     /// The run's own id: posting it twice stores it once.

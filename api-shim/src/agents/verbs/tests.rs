@@ -65,8 +65,7 @@ fn a_verb_moves_an_agent_or_says_why_not(
     #[case] expected: Result<(Lifecycle, DesiredState, i64), &str>,
 ) {
     let spec = after(verb, &agent(lifetime, lifecycle, desired));
-    let spec =
-        spec.map(|spec| (spec.lifecycle(), spec.desired_state(), spec.starts.unwrap_or(0)));
+    let spec = spec.map(|spec| (spec.lifecycle(), spec.desired_state(), spec.starts.unwrap_or(0)));
     assert_eq!(spec, expected);
 }
 

@@ -30,16 +30,28 @@ fn status(state: AgentState, observed_starts: i64) -> AgentStatus {
 #[case::never_seen(DesiredState::Stopped, None, None, wire::AgentState::Stopped)]
 #[case::asked_for_and_never_seen(DesiredState::Running, Some(1), None, wire::AgentState::Pending)]
 #[case::asked_for_and_not_acted_on(
-    DesiredState::Running, Some(2), Some(status(AgentState::Stopped, 1)), wire::AgentState::Pending
+    DesiredState::Running,
+    Some(2),
+    Some(status(AgentState::Stopped, 1)),
+    wire::AgentState::Pending
 )]
 #[case::restart_not_acted_on(
-    DesiredState::Running, Some(2), Some(status(AgentState::Running, 1)), wire::AgentState::Pending
+    DesiredState::Running,
+    Some(2),
+    Some(status(AgentState::Running, 1)),
+    wire::AgentState::Pending
 )]
 #[case::runs(
-    DesiredState::Running, Some(1), Some(status(AgentState::Running, 1)), wire::AgentState::Running
+    DesiredState::Running,
+    Some(1),
+    Some(status(AgentState::Running, 1)),
+    wire::AgentState::Running
 )]
 #[case::stop_not_acted_on(
-    DesiredState::Completed, Some(1), Some(status(AgentState::Running, 1)), wire::AgentState::Running
+    DesiredState::Completed,
+    Some(1),
+    Some(status(AgentState::Running, 1)),
+    wire::AgentState::Running
 )]
 fn a_state_says_what_truly_is(
     #[case] desired: DesiredState,
@@ -62,14 +74,8 @@ fn rows_win_over_a_status_that_lags_behind() {
         ..status(AgentState::Running, 1)
     });
     let at: Timestamp = "2026-01-02T03:04:05Z".parse().unwrap();
-    let beat = Beat {
-        at,
-        process_id: uuid::Uuid::nil(),
-        generation: 1,
-        context_percent: Some(42),
-    };
-    let view =
-        of(&agent, Rows { beat: Some(beat), plan_document_id: Some("new".to_owned()) });
+    let beat = Beat { at, process_id: uuid::Uuid::nil(), generation: 1, context_percent: Some(42) };
+    let view = of(&agent, Rows { beat: Some(beat), plan_document_id: Some("new".to_owned()) });
     assert_eq!(view.plan_document_id.as_deref(), Some("new"));
     assert_eq!(view.context_percent, Some(42));
     assert_eq!(view.last_heartbeat, Some(at));

@@ -14,23 +14,24 @@ fn refused(causes: &[(&str, &str)]) -> Status {
             field: (*field).to_owned(),
         })
         .collect();
-    Status::failure("conflict", "Conflict")
-        .with_code(409)
-        .with_details(StatusDetails {
-            name: "scout".to_owned(),
-            group: foundry_crds::meta::GROUP.to_owned(),
-            kind: "Agent".to_owned(),
-            uid: String::new(),
-            causes,
-            retry_after_seconds: 0,
-        })
+    Status::failure("conflict", "Conflict").with_code(409).with_details(StatusDetails {
+        name: "scout".to_owned(),
+        group: foundry_crds::meta::GROUP.to_owned(),
+        kind: "Agent".to_owned(),
+        uid: String::new(),
+        causes,
+        retry_after_seconds: 0,
+    })
 }
 
 #[test]
 fn a_field_of_somebody_else_is_named_with_its_manager() {
     let status = refused(&[
         (".spec.starts", "conflict with \"foundry-api/edit\" using foundry.flow.life/v1alpha1"),
-        (".spec.desiredState", "conflict with \"argocd-controller\" using foundry.flow.life/v1alpha1"),
+        (
+            ".spec.desiredState",
+            "conflict with \"argocd-controller\" using foundry.flow.life/v1alpha1",
+        ),
     ]);
     assert_eq!(
         Conflict::of(&status),

@@ -9,7 +9,10 @@ fn user(name: &str, extra: &[(&str, &str)]) -> UserInfo {
     UserInfo {
         username: Some(name.to_owned()),
         extra: Some(
-            extra.iter().map(|(k, v)| ((*k).to_owned(), vec![(*v).to_owned()])).collect::<BTreeMap<_, _>>(),
+            extra
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), vec![(*v).to_owned()]))
+                .collect::<BTreeMap<_, _>>(),
         ),
         ..UserInfo::default()
     }

@@ -9,6 +9,9 @@ use foundry_client::{AgentPage, Problem as ProblemDocument};
 use super::list::page;
 use crate::{app::App, authz::Action, extract::Caller, problem::Problem};
 
+/// More agents than one may spawn.
+const MAX_CHILDREN: usize = 10_000;
+
 /// Lists every agent that this one spawned, archived ones included (ROUTE-09).
 #[utoipa::path(
     get, path = "/v1/agents/{id}/children", tag = "agents",
@@ -21,9 +24,9 @@ pub async fn list_children(
     Path(id): Path<String>,
 ) -> Result<Json<AgentPage>, Problem> {
     app.authorize_agent(&caller, Action::ListChildren, &id).await?;
-    let children = app.cluster.agents.select(&caller.0.workspace, |agent| {
-        (agent.spec.parent.as_deref() == Some(&id)).then(|| agent.clone())
-    });
-    let all = children.len();
-    page(&app, &caller, children, all).await.map(Json)
+    let children = app
+        .cluster
+        .agents
+        .sorted(&caller.0.workspace, |agent| agent.spec.parent.as_deref() == Some(&id));
+    page(&app, &caller, children, MAX_CHILDREN).await.map(Json)
 }

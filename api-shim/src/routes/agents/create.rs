@@ -2,6 +2,8 @@
 
 use axum::{Json, extract::State};
 use foundry_client::{AgentView, CreateAgent, Problem as ProblemDocument};
+use foundry_crds::Agent;
+use foundry_store::AgentKey;
 use http::StatusCode;
 
 use super::find_harness;
@@ -12,6 +14,7 @@ use crate::{
     },
     app::App,
     authz::Action,
+    cluster::ClusterError,
     extract::{Caller, Payload},
     problem::Problem,
 };
@@ -42,11 +45,22 @@ pub async fn create_agent(
     let slug = slug_of(&agent);
     let id = agent.metadata.name.clone().unwrap_or_default();
     app.slugs.take(&slug, name, &id).await?;
-    match app.cluster.create_agent(&agent).await {
+    match write(&app, name, &id, &agent).await {
         Ok(created) => Ok((StatusCode::CREATED, Json(view::of(&created, Rows::default())))),
-        Err(error) => {
+        Err(problem) => {
             app.slugs.give_back(&slug).await;
-            Err(error.into_problem())
+            Err(problem)
         }
     }
+}
+
+async fn write(app: &App, workspace: &str, id: &str, agent: &Agent) -> Result<Agent, Problem> {
+    let there: Option<Agent> = app.cluster.read(workspace, id).await?;
+    if there.is_none() {
+        // An agent begins with nothing, even when one of its name was deleted while
+        // nobody watched.
+        let key = AgentKey::new(workspace, id);
+        app.store.delete_agent_rows(&key, app.clock.now()).await?;
+    }
+    app.cluster.create_agent(agent).await.map_err(ClusterError::into_problem)
 }

@@ -45,13 +45,12 @@ pub async fn list_agents(
     app.authorize(&caller, Action::ListAgents)?;
     let query: ListQuery = params.parse()?;
     let words = query.q.unwrap_or_default().to_lowercase();
-    let wanted = |agent: &Agent| {
-        agent.spec.lifecycle() != Lifecycle::Archive && matches(agent, &words)
-    };
+    let wanted =
+        |agent: &Agent| agent.spec.lifecycle() != Lifecycle::Archive && matches(agent, &words);
     let after = query.cursor.unwrap_or_default();
-    let found = app.cluster.agents.select(&caller.0.workspace, |agent| {
+    let found = app.cluster.agents.sorted(&caller.0.workspace, |agent| {
         let later = agent.metadata.name.as_deref().is_some_and(|name| name > after.as_str());
-        (later && wanted(agent)).then(|| agent.clone())
+        later && wanted(agent)
     });
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT) as usize;
     page(&app, &caller, found, limit).await.map(Json)
@@ -61,7 +60,7 @@ pub async fn list_agents(
 pub async fn page(
     app: &App,
     caller: &Caller,
-    agents: Vec<Agent>,
+    agents: impl Iterator<Item = Agent>,
     limit: usize,
 ) -> Result<AgentPage, Problem> {
     let mut seen = Vec::new();
@@ -76,7 +75,8 @@ pub async fn page(
     let more = seen.len() > limit;
     seen.truncate(limit);
     let beats = app.store.read_heartbeats(&caller.0.workspace).await?;
-    let mut beats = beats.into_iter().map(|(key, beat)| (key.agent, beat)).collect::<HashMap<_, _>>();
+    let mut beats =
+        beats.into_iter().map(|(key, beat)| (key.agent, beat)).collect::<HashMap<_, _>>();
     let items = seen
         .iter()
         .map(|agent| {

@@ -7,9 +7,7 @@ use axum::{
 use foundry_client::{AgentView, Problem as ProblemDocument};
 
 use super::perform;
-use crate::{
-    agents::verbs::Verb, app::App, authz::Action, extract::Caller, problem::Problem,
-};
+use crate::{agents::verbs::Verb, app::App, authz::Action, extract::Caller, problem::Problem};
 
 /// Replaces a running agent's process, or brings an expired ephemeral agent back
 /// (ROUTE-06).

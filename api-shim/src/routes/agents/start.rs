@@ -7,9 +7,7 @@ use axum::{
 use foundry_client::{AgentView, Problem as ProblemDocument};
 
 use super::perform;
-use crate::{
-    agents::verbs::Verb, app::App, authz::Action, extract::Caller, problem::Problem,
-};
+use crate::{agents::verbs::Verb, app::App, authz::Action, extract::Caller, problem::Problem};
 
 /// Lets an agent run (ROUTE-04).
 #[utoipa::path(

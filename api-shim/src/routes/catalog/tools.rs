@@ -10,10 +10,7 @@ use crate::{app::App, authz::Action, extract::Caller, problem::Problem};
     get, path = "/v1/tools", tag = "catalog",
     responses((status = 200, body = ToolList))
 )]
-pub async fn list_tools(
-    State(app): State<App>,
-    caller: Caller,
-) -> Result<Json<ToolList>, Problem> {
+pub async fn list_tools(State(app): State<App>, caller: Caller) -> Result<Json<ToolList>, Problem> {
     app.authorize(&caller, Action::ReadCatalog)?;
     let tools = app.store.tools().await?;
     Ok(Json(ToolList { items: tools.into_iter().map(tool).collect() }))

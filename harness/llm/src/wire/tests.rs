@@ -64,17 +64,11 @@ fn written(wire: Wire, request: &Request) -> Value {
 
 /// KERN-03
 #[rstest]
-#[case(Provider::Anthropic, None, Wire::Anthropic)]
-#[case(Provider::OpenAi, None, Wire::OpenAi)]
-#[case(Provider::OpenAiCompatible, Some("http://localhost:8000/v1"), Wire::OpenAi)]
-#[case(Provider::OpenAi, Some("http://proxy.test/v1"), Wire::OpenAi)]
-#[case(Provider::Anthropic, Some("http://proxy.test/v1"), Wire::OpenAi)]
-fn the_wire_follows_the_provider_and_a_custom_base_url_takes_the_compatible_form(
-    #[case] provider: Provider,
-    #[case] base_url: Option<&str>,
-    #[case] wire: Wire,
-) {
-    assert_eq!(wire_for(provider, base_url), wire);
+#[case(Provider::Anthropic, Wire::Anthropic)]
+#[case(Provider::OpenAi, Wire::OpenAi)]
+#[case(Provider::OpenAiCompatible, Wire::OpenAi)]
+fn the_wire_follows_the_provider(#[case] provider: Provider, #[case] wire: Wire) {
+    assert_eq!(wire_for(provider), wire);
 }
 
 /// LOOP-13

@@ -81,7 +81,6 @@ async fn a_wake_whose_record_does_not_name_it_is_handed_out_again() {
     assert_eq!(api.state().wakes.len(), 1);
 }
 
-/// LIFE-17
 #[tokio::test(start_paused = true)]
 async fn a_stopped_agent_leaves_its_wakes_in_the_inbox() {
     let setup = setup(false);

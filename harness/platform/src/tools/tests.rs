@@ -73,7 +73,6 @@ async fn arguments_that_do_not_fit_are_told_to_the_model() {
     assert!(api.state().calls.is_empty(), "nothing was asked of the API");
 }
 
-/// LOOP-08
 #[tokio::test]
 async fn an_agent_record_that_is_too_long_loses_its_instructions_and_keeps_its_identity() {
     let api = Arc::new(FakeApi::default());

@@ -197,6 +197,15 @@ fn an_ephemeral_agent_runs_once_as_a_job_bounded_in_time() {
     assert_eq!(template.restart_policy.as_deref(), Some("Never"));
 }
 
+/// LIFE-07
+#[test]
+fn a_ttl_beyond_what_a_deadline_can_say_is_cut_to_it() {
+    let mut observed = ephemeral();
+    observed.spec.ttl_at = Some(in_seconds(3_000_000_000));
+    let spec = job(&planned(&observed)).spec.clone().unwrap();
+    assert_eq!(spec.active_deadline_seconds, Some(i64::from(i32::MAX)));
+}
+
 /// LIFE-08, LIFE-09
 #[test]
 fn a_start_after_stop_removes_the_earlier_job_before_it_makes_the_next() {

@@ -1,6 +1,6 @@
 //! The demo's scenario: an Agent manifest becomes a thinking agent.
 
-use foundry_client::{AgentState, AuthorKind, DesiredState, Status, Tier};
+use foundry_client::{AgentState, AuthorKind, DesiredState, LogLine, Status, Tier};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -44,12 +44,8 @@ async fn an_edit_of_instructions_is_a_new_start_of_the_same_process() {
     world.patch(AGENT, &json!({"spec": {"instructions": "Watch the harbour."}})).await;
     let view = world.until(AGENT, "at start 2", |view| view.generation == 2).await;
     assert_eq!(view.process_generation, 1);
-    world
-        .until_logged(AGENT, "start 2", |line| {
-            let data = line.event.data.as_ref();
-            data.and_then(|data| data["generation"].as_i64()) == Some(2)
-        })
-        .await;
+    let presented = |line: &LogLine| line.event.message == "evaluation 1 of start 2";
+    world.until_logged(AGENT, "start 2", presented).await;
     assert_eq!(world.pids(), [pid]);
     world.end().await;
 }

@@ -25,7 +25,6 @@ pub struct World {
     pub stack: Stack,
     pub namespace: TestNamespace,
     pub api: Client,
-    _folder: tempfile::TempDir,
 }
 
 impl World {
@@ -49,7 +48,7 @@ impl World {
         self.stack.start_issuer().await.unwrap();
         self.stack.start_api().await.unwrap();
         self.stack.start_operator().await.unwrap();
-        let token = self.stack.token(PERSON, &[]).await.unwrap();
+        let token = self.stack.token(PERSON, &["member"]).await.unwrap();
         self.api = Client::new(&self.stack.api_url(), Arc::new(StaticToken::new(token))).unwrap();
         let base_url = self.stack.model_url();
         self.apply_quickstart(&base_url).await;
@@ -57,12 +56,12 @@ impl World {
 
     async fn lay(control_plane: &ControlPlane, script: &str) -> Self {
         let namespace = testenv::namespace(control_plane, "e2e").await;
-        let folder = tempfile::Builder::new().prefix("foundry e2e ").tempdir().unwrap();
+        let folder = testenv::scratch(&namespace.name).unwrap();
         let operator =
             control_plane.kubeconfig_for_service_account("default", "foundry-operator").await;
         let api = control_plane.kubeconfig_for_service_account("default", "foundry-api").await;
         let stack = Stack::new(StackOptions {
-            folder: folder.path().to_path_buf(),
+            folder,
             executables: testenv::bin_folder().unwrap(),
             namespaces: vec![namespace.name.clone()],
             operator_kubeconfig: operator,
@@ -75,7 +74,7 @@ impl World {
         .await
         .unwrap();
         let api = Client::new(&stack.api_url(), Arc::new(StaticToken::new(String::new()))).unwrap();
-        Self { stack, namespace, api, _folder: folder }
+        Self { stack, namespace, api }
     }
 
     async fn apply_quickstart(&self, base_url: &str) {

@@ -11,8 +11,8 @@ use super::AGENT;
 use crate::printer::say;
 
 /// A reader of the log, at some line.
-pub(super) struct Log<'a> {
-    api: &'a Client,
+pub(super) struct Log {
+    api: Client,
     after: i64,
 }
 
@@ -28,19 +28,22 @@ impl Line {
     }
 }
 
-impl<'a> Log<'a> {
-    /// Reads from the newest process on: what an earlier demo logged was told then.
-    pub async fn from_the_newest_start(api: &'a Client) -> Result<Self> {
-        let (mut after, mut newest) = (0, 0);
+impl Log {
+    /// Reads from here on; an agent that is not there yet has logged nothing.
+    pub async fn at_its_end(api: Client) -> Result<Self> {
+        let mut after = 0;
         loop {
-            let page = api.read_logs(AGENT, after, Some(500), None).await?;
-            let starts = page.items.iter().filter(|line| line.event.message == "harness started");
-            newest = starts.map(|line| line.sequence - 1).max().unwrap_or(newest);
+            let page = match api.read_logs(AGENT, after, Some(500), None).await {
+                Ok(page) => page,
+                Err(error) if error.status() == Some(404) => break,
+                Err(error) => return Err(error.into()),
+            };
             if page.items.is_empty() {
-                return Ok(Self { api, after: newest });
+                break;
             }
             after = page.next_after;
         }
+        Ok(Self { api, after })
     }
 
     /// Prints lines until one is as wished.

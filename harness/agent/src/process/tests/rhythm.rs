@@ -53,6 +53,31 @@ async fn a_slow_evaluation_is_not_made_up_for() {
     assert_eq!(harness.asked_at(), [0, 45, 90]);
 }
 
+/// LOOP-03
+#[tokio::test(start_paused = true)]
+async fn a_model_that_was_made_together_with_its_agent_is_waited_for_a_moment() {
+    let harness = Harness::idle();
+    let models = std::mem::take(&mut harness.api.state().models);
+    harness
+        .lives(async {
+            sleep(Duration::from_millis(600)).await;
+            harness.api.state().models = models;
+            sleep(Duration::from_secs(1)).await;
+        })
+        .await;
+    let (asked, _) = harness.broker.asked()[0];
+    assert_eq!(asked - harness.began, Duration::from_millis(750));
+}
+
+/// LOOP-03
+#[tokio::test(start_paused = true)]
+async fn an_unknown_model_is_asked_for_all_the_same_so_that_the_relay_says_what_is_missing() {
+    let harness = Harness::idle();
+    harness.api.state().models.clear();
+    harness.lives_for(16).await;
+    assert_eq!(harness.asked_at().len(), 1);
+}
+
 /// LOOP-12
 #[tokio::test(start_paused = true)]
 async fn cycles_with_nothing_changed_send_the_same_system_prompt_and_tools() {

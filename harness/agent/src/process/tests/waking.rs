@@ -70,7 +70,6 @@ async fn a_wake_that_the_model_can_never_take_does_not_come_back_for_ever() {
     assert_eq!(given_up.count(), 1);
 }
 
-/// LIFE-17
 #[tokio::test(start_paused = true)]
 async fn a_stopped_agent_does_not_take_its_wakes() {
     let harness = Harness::idle();

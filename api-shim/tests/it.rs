@@ -1,0 +1,21 @@
+//! The real router on a real control plane, a real store and a real issuer, driven as
+//! persons, pods and services.
+#![cfg(test)]
+
+mod it {
+    mod agents;
+    mod app;
+    mod authz;
+    mod catalog;
+    mod client;
+    mod cluster;
+    mod http;
+    mod identity;
+    mod inbox;
+    mod logs;
+    mod memories;
+    mod process;
+    mod relay;
+    mod reported;
+    mod verbs;
+}

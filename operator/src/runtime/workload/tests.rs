@@ -1,0 +1,117 @@
+//! How objects of the cluster are read.
+
+use pretty_assertions::assert_eq;
+use rstest::rstest;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn object<K: serde::de::DeserializeOwned>(value: Value) -> K {
+    serde_json::from_value(value).unwrap()
+}
+
+fn metadata(owner_kind: &str, owner_uid: &str) -> Value {
+    json!({
+        "name": "it", "uid": "uid-it",
+        "annotations": { "foundry.flow.life/process-start": "3" },
+        "ownerReferences": [{
+            "apiVersion": "v1", "kind": owner_kind, "name": "ann", "uid": owner_uid, "controller": true,
+        }],
+    })
+}
+
+fn pod(status: &Value) -> Pod {
+    object(json!({ "metadata": metadata("ReplicaSet", "uid-set"), "status": status }))
+}
+
+fn deployment() -> Deployment {
+    object(json!({
+        "metadata": metadata("Agent", "uid-ann"),
+        "spec": {
+            "replicas": 1, "selector": {},
+            "template": { "metadata": { "annotations": { "foundry.flow.life/process-start": "3" } } },
+        },
+    }))
+}
+
+fn in_state(state: &Value) -> Value {
+    json!({ "phase": "Pending", "containerStatuses": [{
+        "name": "harness", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state,
+    }]})
+}
+
+#[rstest]
+#[case::running(in_state(&json!({ "running": {} })), Health::Running)]
+#[case::pulling(
+    in_state(&json!({ "waiting": { "reason": "ImagePullBackOff", "message": "no such image" } })),
+    Health::Waiting("ImagePullBackOff: no such image".to_owned())
+)]
+#[case::crashing(
+    in_state(&json!({ "waiting": { "reason": "CrashLoopBackOff", "message": "back-off 10s" } })),
+    Health::Crashing("CrashLoopBackOff: back-off 10s".to_owned())
+)]
+#[case::just_ended(
+    in_state(&json!({ "terminated": { "reason": "OOMKilled", "exitCode": 137 } })),
+    Health::Crashing("OOMKilled: its process ended with exit status 137".to_owned())
+)]
+#[case::no_node(
+    json!({ "phase": "Pending", "conditions": [{
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes",
+    }]}),
+    Health::Waiting("Unschedulable: 0/3 nodes".to_owned())
+)]
+#[case::evicted(
+    json!({ "phase": "Failed", "reason": "Evicted", "message": "low on memory" }),
+    Health::Failed("Evicted: low on memory".to_owned())
+)]
+fn a_deployment_fares_as_its_pod_does(#[case] status: Value, #[case] health: Health) {
+    let pod = pod(&status);
+    assert_eq!(Workload::from_deployment(&deployment(), &[&pod], "uid-ann").health, health);
+}
+
+/// A pod of an earlier start says nothing of this one (LIFE-03).
+#[test]
+fn a_pod_of_another_start_is_not_looked_at() {
+    let mut earlier = pod(&in_state(&json!({ "running": {} })));
+    let annotations = earlier.metadata.annotations.as_mut().unwrap();
+    annotations.insert("foundry.flow.life/process-start".to_owned(), "2".to_owned());
+    let workload = Workload::from_deployment(&deployment(), &[&earlier], "uid-ann");
+    assert!(matches!(workload.health, Health::Waiting(_)), "{:?}", workload.health);
+}
+
+#[test]
+fn why_no_pod_can_be_made_is_read_from_the_deployment() {
+    let mut deployment = deployment();
+    deployment.status = object(json!({ "conditions": [{
+        "type": "ReplicaFailure", "status": "True", "message": "exceeded quota",
+    }]}));
+    let workload = Workload::from_deployment(&deployment, &[], "uid-ann");
+    assert_eq!(workload.health, Health::Waiting("exceeded quota".to_owned()));
+}
+
+#[rstest]
+#[case::ours("Agent", "uid-ann", Belongs::ToAgent)]
+#[case::of_an_earlier_agent("Agent", "uid-old", Belongs::ToAnother)]
+fn whose_a_workload_is_says_its_owner_not_its_label(
+    #[case] kind: &str,
+    #[case] uid: &str,
+    #[case] belongs: Belongs,
+) {
+    let job: Job = object(json!({ "metadata": metadata(kind, uid) }));
+    assert_eq!(Workload::from_job(&job, &[], "uid-ann").belongs, belongs);
+    let orphan: Job = object(json!({ "metadata": { "name": "it" } }));
+    assert_eq!(Workload::from_job(&orphan, &[], "uid-ann").belongs, Belongs::ToNobody);
+}
+
+#[rstest]
+#[case("Complete", Health::Succeeded)]
+#[case("Failed", Health::Failed("DeadlineExceeded: too long".to_owned()))]
+fn a_job_ends_by_its_condition(#[case] kind: &str, #[case] health: Health) {
+    let job: Job = object(json!({
+        "metadata": metadata("Agent", "uid-ann"),
+        "status": { "conditions": [{
+            "type": kind, "status": "True", "reason": "DeadlineExceeded", "message": "too long",
+        }]},
+    }));
+    assert_eq!(Workload::from_job(&job, &[], "uid-ann").health, health);
+}
