@@ -118,11 +118,6 @@ impl Cluster {
         self.namespaces.first().cloned().unwrap_or_default()
     }
 
-    /// Every workspace.
-    pub fn workspaces(&self) -> &[String] {
-        &self.namespaces
-    }
-
     /// The agent from the cache, or from the API server when it is too new for the
     /// cache; 404 when there is none.
     pub async fn find_agent(&self, workspace: &str, id: &str) -> Result<Agent, Problem> {

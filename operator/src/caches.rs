@@ -12,7 +12,7 @@ use futures::{Stream, TryStreamExt as _};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::Api;
+use kube::api::{Api, ObjectMeta};
 use kube::core::DeserializeGuard;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::reflector::{self, ObjectRef, Store};
@@ -29,6 +29,9 @@ use crate::slugs::Slugs;
 const WATCH_SECONDS: u32 = 50;
 /// Objects a page of a list.
 const PAGE: u32 = 200;
+
+/// Where kubectl keeps a copy of what it applied.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// An object that may not decode.
 pub type Guard<K> = DeserializeGuard<K>;
@@ -223,7 +226,7 @@ where
     let changes = watcher(Api::<Guard<K>>::namespaced(client.clone(), namespace), settings)
         .default_backoff()
         .modify(move |object| {
-            object.meta_mut().managed_fields = None;
+            slim(object.meta_mut());
             if let Ok(object) = &mut object.0 {
                 prune(object);
             }
@@ -245,6 +248,14 @@ pub fn settings(labels: Option<&str>) -> watcher::Config {
     match labels {
         Some(labels) => settings.labels(labels),
         None => settings,
+    }
+}
+
+/// Of metadata, what is not another copy of the object.
+fn slim(metadata: &mut ObjectMeta) {
+    metadata.managed_fields = None;
+    if let Some(annotations) = &mut metadata.annotations {
+        annotations.remove(LAST_APPLIED);
     }
 }
 

@@ -27,6 +27,9 @@ const AGENTS_AT_ONCE: u16 = 16;
 /// Objects of the other kinds reconciled at once in one namespace.
 const OTHERS_AT_ONCE: u16 = 4;
 
+/// How soon a reconcile that met a conflict is tried again.
+const CONFLICT_AGAIN: Duration = Duration::from_millis(100);
+
 /// Runs the controllers of one namespace until told to stop; what is being
 /// reconciled then is finished first.
 pub fn run(
@@ -189,13 +192,17 @@ fn again<K: Resource<DynamicType = ()>>(
 ) -> Action {
     let kind = K::kind(&());
     let name = object.name_any();
+    if error.is_conflict() {
+        // Somebody wrote first, or our own write is not in the cache yet: ordinary.
+        tracing::debug!(%kind, name, error = chain(error), "reconcile is out of date");
+        return Action::requeue(CONFLICT_AGAIN);
+    }
     let wait = context.backoff.next(object.meta().uid.as_deref().unwrap_or_default());
     let again_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     let error_chain = chain(error);
     match error.class() {
-        // Somebody wrote first, or the object went: both are ordinary.
-        _ if error.is_conflict() || error.is_not_found() => {
-            tracing::debug!(%kind, name, again_ms, error = error_chain, "reconcile is out of date");
+        _ if error.is_not_found() => {
+            tracing::debug!(%kind, name, again_ms, error = error_chain, "an object went meanwhile");
         }
         Class::Transient | Class::Refused => {
             tracing::warn!(%kind, name, again_ms, error = error_chain, "failed to reconcile");

@@ -50,6 +50,8 @@ use crate::slugs::Slugs;
 /// How long what is under way may take to finish after the signal to stop: above
 /// the longest single write.
 const GRACE: Duration = Duration::from_secs(25);
+/// How long open connections of the probe server are waited for.
+const PROBES_GRACE: Duration = Duration::from_secs(1);
 
 /// A client of the control plane that `KUBECONFIG` or the pod's own configuration
 /// names.
@@ -87,7 +89,10 @@ pub async fn run(client: Client, config: Config, shutdown: CancellationToken) ->
     metrics.leads(false);
     probes.cancel();
     tasks.close();
-    tasks.wait().await;
+    // A client that holds a connection open must not hold this process too.
+    if tokio::time::timeout(PROBES_GRACE, tasks.wait()).await.is_err() {
+        tracing::debug!("left while a client still read a probe");
+    }
     outcome
 }
 

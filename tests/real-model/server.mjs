@@ -12,7 +12,7 @@ import {getLlama, LlamaCompletion} from "node-llama-cpp";
 const [modelPath, portFile] = process.argv.slice(2);
 const llama = await getLlama({gpu: false, build: "never", logLevel: "error"});
 const model = await llama.loadModel({modelPath});
-const context = await model.createContext({contextSize: 4096});
+const context = await model.createContext({contextSize: 2048, threads: 2});
 const sequence = context.getSequence();
 const completion = new LlamaCompletion({contextSequence: sequence});
 let turn = Promise.resolve(); // one sequence: requests take turns
@@ -20,7 +20,7 @@ let turn = Promise.resolve(); // one sequence: requests take turns
 const text = (content) =>
     typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join("");
 const prompt = (messages) =>
-    messages.map((m) => `${m.role}: ${text(m.content).slice(-2000)}`).join("\n").slice(-6000) + "\nassistant:";
+    messages.map((m) => `${m.role}: ${text(m.content).slice(-800)}`).join("\n").slice(-2000) + "\nassistant:";
 
 async function answer(request, response) {
     const chunks = [];
@@ -35,7 +35,7 @@ async function answer(request, response) {
             choices: [{index: 0, delta, finish_reason}]})}\n\n`);
     if (body.stream) response.writeHead(200, {"content-type": "text/event-stream"});
     const words = await completion.generateCompletion(input, {
-        maxTokens: 48,
+        maxTokens: 24,
         temperature: 0,
         customStopTriggers: ["\nuser:", "\nsystem:"],
         onTextChunk: (content) => {

@@ -63,11 +63,8 @@ async fn a_persistent_agent_becomes_a_deployment_whose_one_pod_is_locked_down() 
     }
 
     // WORK-09's second half: without a node for it the pod waits, and so it says.
-    let status = world
-        .status("the agent waits for a node", "ann", |status| {
-            status.state == Some(AgentState::Pending) && status.workload.is_some()
-        })
-        .await;
+    let status = world.settles_without_a_node("ann").await;
+    assert_eq!(status.state, Some(AgentState::Pending));
     assert_eq!(status.start_number, Some(1));
     assert_eq!(status.observed_starts, Some(0));
     assert_eq!(reason(&status, "Ready", false), Some("Pending"));
@@ -84,8 +81,7 @@ async fn reconciling_again_makes_nothing_new_and_writes_nothing() {
     world.harness("agent-v1").await;
     world.agent("ann", |_| {}).await;
     world.one_pod("ann").await;
-    let settled = |status: &foundry_crds::AgentStatus| status.workload.is_some();
-    world.status("the agent is reported", "ann", settled).await;
+    world.settles_without_a_node("ann").await;
     operator.stop().await;
     let before = world.api::<Agent>().get("ann").await.unwrap();
     let deployment = world.api::<Deployment>().get("foundry-agent-ann").await.unwrap();

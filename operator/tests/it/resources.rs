@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use foundry_crds::agent::Activation;
 use foundry_crds::model::{Provider, SecretKeyRef};
-use foundry_crds::{AgentState, Model, ModelSpec};
+use foundry_crds::{Agent, AgentState, Model, ModelSpec};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::events::v1::Event;
-use kube::ResourceExt as _;
-use kube::api::{ListParams, ObjectMeta};
+use kube::api::{DynamicObject, ListParams, ObjectMeta, PostParams};
+use kube::discovery::ApiResource;
+use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
+use serde_json::json;
 use testenv::eventually;
 
 use super::world::{DEADLINE, World, reason};
@@ -82,11 +84,47 @@ async fn the_later_agent_of_a_slug_gets_no_mailbox_until_the_slug_is_free() {
         .await;
     assert_eq!(status.mailbox, None);
 
-    let agents = world.api::<foundry_crds::Agent>();
+    let agents = world.api::<Agent>();
     agents.delete("first", &kube::api::DeleteParams::default()).await.unwrap();
     let status =
         world.status("the slug is free", "second", |status| status.mailbox.is_some()).await;
     assert_eq!(status.mailbox, Some(format!("{slug}@dev-ai.flow.life")));
+    operator.stop().await;
+}
+
+/// An object that this operator cannot read is told so, and delays no other.
+#[tokio::test]
+async fn an_object_that_does_not_decode_is_reported_and_blocks_nobody() {
+    let world = World::new("op-odd").await;
+    world.harness("agent-v1").await;
+    world.agent("parent", |spec| spec.activation = Some(Activation::OnDemand)).await;
+    // A date the API server takes and our clock cannot say.
+    let odd: DynamicObject = serde_json::from_value(json!({
+        "apiVersion": "foundry.flow.life/v1alpha1",
+        "kind": "Agent",
+        "metadata": { "name": "odd" },
+        "spec": {
+            "owner": "eve", "harness": "agent-v1", "lifetime": "ephemeral", "parent": "parent",
+            "ttlAt": "9999-12-31T23:59:59Z",
+        },
+    }))
+    .unwrap();
+    let agents = ApiResource::erase::<Agent>(&());
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(world.client(), &world.namespace.name, &agents);
+    api.create(&PostParams::default(), &odd).await.unwrap();
+
+    let operator = world.cluster_operator();
+    let settled = |status: &foundry_crds::AgentStatus| status.state == Some(AgentState::OnDemand);
+    world.agent("ann", |spec| spec.activation = Some(Activation::OnDemand)).await;
+    world.status("the other agent is reconciled", "ann", settled).await;
+    eventually("the odd one is told", DEADLINE, || async {
+        let status = api.get("odd").await?.data["status"].clone();
+        let said = status.to_string();
+        anyhow::ensure!(said.contains("Invalid") && said.contains("Stalled"), "{said}");
+        anyhow::Ok(())
+    })
+    .await;
     operator.stop().await;
 }
 
@@ -123,7 +161,7 @@ async fn a_settled_agent_costs_no_write() {
     world.harness("agent-v1").await;
     world.agent("ann", |_| {}).await;
     world.one_pod("ann").await;
-    world.status("the agent settles", "ann", |status| status.workload.is_some()).await;
+    world.settles_without_a_node("ann").await;
     world.agent("ben", |spec| spec.activation = Some(Activation::OnDemand)).await;
     let settled = |status: &foundry_crds::AgentStatus| status.state == Some(AgentState::OnDemand);
     world.status("the other settles", "ben", settled).await;

@@ -145,6 +145,16 @@ impl World {
         .await
     }
 
+    /// Waits until a persistent agent is as settled as it can be without a node: its
+    /// pod is seen, and nothing more will come of it.
+    pub async fn settles_without_a_node(&self, name: &str) -> AgentStatus {
+        self.status("the agent waits for a node", name, |status| {
+            let ready = status.conditions.iter().find(|condition| condition.type_ == "Ready");
+            ready.is_some_and(|ready| ready.message.contains("no node yet"))
+        })
+        .await
+    }
+
     /// Waits until there are exactly these objects of a kind.
     pub async fn exactly<K>(&self, names: &[&str]) -> Vec<K>
     where

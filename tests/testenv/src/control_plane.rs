@@ -113,6 +113,9 @@ impl ControlPlane {
 
     /// Stops it and starts it again, on the same ports and data.
     pub async fn restart(&self) -> Result<()> {
+        if !self.is_ours()? {
+            bail!("this control plane is kept by another process; start one to restart it");
+        }
         self.stop_components().await?;
         let started = components::start(&self.folder, &self.executables, self.durability).await?;
         self.put(started)
@@ -188,6 +191,13 @@ impl ControlPlane {
             component.stop(GRACE).await?;
         }
         Ok(())
+    }
+
+    fn is_ours(&self) -> Result<bool> {
+        match self.components.lock() {
+            Ok(components) => Ok(!components.is_empty()),
+            Err(_) => bail!("the list of running components is broken"),
+        }
     }
 
     fn put(&self, started: Vec<Process>) -> Result<()> {

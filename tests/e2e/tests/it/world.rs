@@ -31,7 +31,15 @@ impl World {
     /// Everything of the quickstart but its Agent, in a new namespace; the model
     /// plays `script` of `tests/fakes/scripts`.
     pub async fn start(control_plane: &ControlPlane, script: &str) -> Self {
-        let mut world = Self::lay(control_plane, script).await;
+        let mut world = Self::lay(control_plane, script, None).await;
+        world.stack.start_model().await.unwrap();
+        world.start_platform().await;
+        world
+    }
+
+    /// The same with a database that this URL names.
+    pub async fn start_on(control_plane: &ControlPlane, script: &str, database: String) -> Self {
+        let mut world = Self::lay(control_plane, script, Some(database)).await;
         world.stack.start_model().await.unwrap();
         world.start_platform().await;
         world
@@ -39,7 +47,7 @@ impl World {
 
     /// The same with a model server that does not run yet.
     pub async fn start_without_model(control_plane: &ControlPlane, script: &str) -> Self {
-        let mut world = Self::lay(control_plane, script).await;
+        let mut world = Self::lay(control_plane, script, None).await;
         world.start_platform().await;
         world
     }
@@ -54,7 +62,7 @@ impl World {
         self.apply_quickstart(&base_url).await;
     }
 
-    async fn lay(control_plane: &ControlPlane, script: &str) -> Self {
+    async fn lay(control_plane: &ControlPlane, script: &str, database: Option<String>) -> Self {
         let namespace = testenv::namespace(control_plane, "e2e").await;
         let folder = testenv::scratch(&namespace.name).unwrap();
         let operator =
@@ -67,7 +75,7 @@ impl World {
             operator_kubeconfig: operator,
             api_kubeconfig: api,
             script: scripts().join(script),
-            database: None,
+            database,
             evaluate_seconds: Some(1),
             runtime: Runtime::Local,
         })
@@ -85,9 +93,14 @@ impl World {
         self.create::<Harness>(quickstart("harness.yaml")).await;
     }
 
+    /// The quickstart's agent.
+    pub fn quickstart_agent() -> Agent {
+        quickstart("agent.yaml")
+    }
+
     /// Applies the quickstart's agent.
     pub async fn apply_agent(&self) -> Agent {
-        self.create(quickstart("agent.yaml")).await
+        self.create(Self::quickstart_agent()).await
     }
 
     pub async fn create<K>(&self, object: K) -> K
@@ -176,6 +189,13 @@ impl World {
                 .map_err(String::from)
         })
         .await;
+    }
+
+    /// The requests that the model got, oldest first.
+    pub fn model_requests(&self) -> Vec<Value> {
+        let captured = std::fs::read_to_string(self.stack.capture()).unwrap_or_default();
+        let whole = captured.lines().filter_map(|line| serde_json::from_str(line).ok());
+        whole.collect()
     }
 
     /// Process ids of the harnesses that live.
