@@ -224,9 +224,11 @@ impl Problem {
 
     /// SQLite result codes; the low byte is the primary code.
     fn of_sqlite_code(code: i32) -> Self {
-        const IOERR_WRITE: i32 = 778; // what a file-size limit looks like
+        // What a file-size limit looks like, to the file and to its shared memory.
+        const IOERR_WRITE: i32 = 778;
+        const IOERR_SHMSIZE: i32 = 4874;
         match (code, code & 0xff) {
-            (IOERR_WRITE, _) | (_, 13) => Self::Full,
+            (IOERR_WRITE | IOERR_SHMSIZE, _) | (_, 13) => Self::Full,
             (_, 5 | 6) => Self::Busy,
             (_, 11) => Self::Corrupt,
             (_, 26) => Self::NotADatabase,

@@ -1,10 +1,16 @@
 //! Settings: read once from flags and environment, checked, then passed as values.
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum};
+use axum::http::Uri;
+use clap::{Parser, ValueEnum, value_parser};
 use foundry_crds::meta;
+use tracing_subscriber::EnvFilter;
+
+/// Most seconds between evaluations or heartbeats that a harness takes.
+const MOST_SECONDS: i64 = 86_400;
 
 /// What the command line and the environment say.
 #[derive(Debug, Clone, Parser)]
@@ -21,17 +27,36 @@ pub struct Arguments {
     #[arg(long, env = "FOUNDRY_HARNESS_IMAGE", default_value = "foundry-harness:dev")]
     pub harness_image: String,
     /// Where harnesses reach the Foundry API.
-    #[arg(long, env = "FOUNDRY_API_URL", default_value = "http://foundry-api.default:8080")]
+    #[arg(long, env = "FOUNDRY_API_URL", value_parser = web_address, default_value = "http://foundry-api.default:8080")]
     pub api_url: String,
     /// Seconds between evaluations of every harness; absent leaves it to the harness.
-    #[arg(long, env = "FOUNDRY_EVALUATE_SECONDS")]
+    #[arg(
+        long,
+        env = "FOUNDRY_EVALUATE_SECONDS",
+        value_parser = value_parser!(u32).range(1..=MOST_SECONDS)
+    )]
     pub evaluate_seconds: Option<u32>,
     /// Seconds between heartbeats of every harness; absent leaves it to the harness.
-    #[arg(long, env = "FOUNDRY_HEARTBEAT_SECONDS")]
+    #[arg(
+        long,
+        env = "FOUNDRY_HEARTBEAT_SECONDS",
+        value_parser = value_parser!(u32).range(1..=MOST_SECONDS)
+    )]
     pub heartbeat_seconds: Option<u32>,
     /// Address of `/livez`, `/readyz` and `/metrics`.
-    #[arg(long, env = "FOUNDRY_OPERATOR_LISTEN", default_value = "0.0.0.0:8081")]
+    #[arg(
+        long,
+        env = "FOUNDRY_OPERATOR_LISTEN",
+        value_parser = socket_address,
+        default_value = "0.0.0.0:8081")]
     pub listen: SocketAddr,
+    /// Files that say how to reach the control plane, as kubectl takes them. Absent:
+    /// `~/.kube/config`, else the configuration of the pod this runs in.
+    #[arg(long, env = "KUBECONFIG")]
+    pub kubeconfig: Option<OsString>,
+    /// The user's folder, where a kubeconfig may be.
+    #[arg(long, env = "HOME", hide = true)]
+    pub home: Option<PathBuf>,
     /// `prod`, or anything else for a development installation (LIFE-21).
     #[arg(long, env = "FOUNDRY_ENVIRONMENT", default_value = "dev")]
     pub environment: String,
@@ -72,7 +97,7 @@ pub struct Arguments {
     )]
     pub die_with_parent: bool,
     /// Log filter, as `info,foundry_operator=debug`.
-    #[arg(long, env = "FOUNDRY_LOG", default_value = "info")]
+    #[arg(long, env = "FOUNDRY_LOG", value_parser = log_filter, default_value = "info")]
     pub log: String,
 }
 
@@ -120,6 +145,8 @@ pub struct Config {
     pub mailbox_domain: &'static str,
     /// Address of the probe and metrics server.
     pub listen: SocketAddr,
+    /// Kubeconfig files, the first of them the strongest; none means in-cluster.
+    pub kubeconfig: Vec<PathBuf>,
     /// Namespace of the leader lease.
     pub lease_namespace: String,
     /// Name of the leader lease.
@@ -181,6 +208,12 @@ pub enum ConfigError {
     /// No namespace is left to watch.
     #[error("failed to read FOUNDRY_WATCH_NAMESPACES: name at least one namespace")]
     NoNamespace,
+    /// What should be a namespace's name cannot be one.
+    #[error(
+        "failed to read FOUNDRY_WATCH_NAMESPACES (--watch-namespaces): `{0}` cannot be the name of \
+         a namespace; use lower case letters, digits and `-`"
+    )]
+    Namespace(String),
 }
 
 impl Config {
@@ -194,6 +227,8 @@ impl Config {
             evaluate_seconds,
             heartbeat_seconds,
             listen,
+            kubeconfig,
+            home,
             environment,
             agent_node_selector,
             agent_toleration,
@@ -227,6 +262,9 @@ impl Config {
         if namespaces.is_empty() {
             return Err(ConfigError::NoNamespace);
         }
+        if let Some(name) = namespaces.iter().find(|name| !is_namespace_name(name)) {
+            return Err(ConfigError::Namespace(name.clone()));
+        }
         Ok(Self {
             runtime,
             namespaces,
@@ -240,6 +278,7 @@ impl Config {
             },
             mailbox_domain: mailbox_domain(&environment),
             listen,
+            kubeconfig: kubeconfig_files(kubeconfig, home),
             lease_namespace,
             lease_name,
             // Two operators of one host must not take each other's renewals for their own.
@@ -249,6 +288,51 @@ impl Config {
                 uuid::Uuid::now_v7().simple()
             ),
         })
+    }
+}
+
+/// The files to read: those named, else the user's own when it is there.
+fn kubeconfig_files(named: Option<OsString>, home: Option<PathBuf>) -> Vec<PathBuf> {
+    let named = named.filter(|named| !named.is_empty());
+    match (named, home) {
+        (Some(named), _) => {
+            std::env::split_paths(&named).filter(|path| !path.as_os_str().is_empty()).collect()
+        }
+        (None, Some(home)) => {
+            let own = home.join(".kube/config");
+            if own.exists() { vec![own] } else { Vec::new() }
+        }
+        (None, None) => Vec::new(),
+    }
+}
+
+/// A DNS label, as Kubernetes asks of namespaces.
+fn is_namespace_name(name: &str) -> bool {
+    let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    name.len() <= 63 && name.bytes().all(inside) && !name.starts_with('-') && !name.ends_with('-')
+}
+
+fn web_address(text: &str) -> Result<String, String> {
+    let wrong = || "give an address, as http://foundry-api.default:8080".to_owned();
+    let uri: Uri = text.parse().map_err(|_| wrong())?;
+    let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
+    if is_web && uri.host().is_some_and(|host| !host.is_empty()) {
+        Ok(text.to_owned())
+    } else {
+        Err(wrong())
+    }
+}
+
+fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "give an address and a port, as 0.0.0.0:8081".to_owned())
+}
+
+fn log_filter(text: &str) -> Result<String, String> {
+    match EnvFilter::builder().parse(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => {
+            Err(format!("{error}; set FOUNDRY_LOG to a filter, as info,foundry_operator=debug"))
+        }
     }
 }
 
@@ -299,6 +383,45 @@ mod tests {
             Config::new(arguments(&["--runtime", "cluster", "--watch-namespaces", " , "]).unwrap())
                 .unwrap_err();
         assert!(error.to_string().contains("FOUNDRY_WATCH_NAMESPACES"), "{error}");
+    }
+
+    #[test]
+    fn a_setting_that_cannot_be_right_is_refused_with_the_way_out() {
+        for (words, way_out) in [
+            (["--listen", "nowhere"], "address and a port"),
+            (["--api-url", "nourl"], "as http://"),
+            (["--api-url", "ftp://x"], "as http://"),
+            (["--evaluate-seconds", "0"], "--evaluate-seconds"),
+            (["--heartbeat-seconds", "86401"], "--heartbeat-seconds"),
+            (["--log", "a=b=c"], "FOUNDRY_LOG"),
+            (["--runtime", "moon"], "cluster"),
+        ] {
+            let said = arguments(&words).unwrap_err().to_string();
+            let known = said.contains(way_out) || said.contains(&way_out.to_lowercase());
+            assert!(known && said.contains(words[1]), "{words:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_namespace_is_named() {
+        let words = ["--runtime", "cluster", "--watch-namespaces", "good,Not_A_Name"];
+        let error = Config::new(arguments(&words).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("`Not_A_Name`") && error.contains("--watch-namespaces"), "{error}");
+    }
+
+    #[test]
+    fn the_users_own_kubeconfig_is_read_only_when_none_is_named() {
+        let home = tempfile::tempdir().unwrap();
+        let own = home.path().join(".kube/config");
+        let files = |named: Option<&str>| {
+            kubeconfig_files(named.map(OsString::from), Some(home.path().to_owned()))
+        };
+        assert!(files(None).is_empty(), "there is none yet");
+        std::fs::create_dir(home.path().join(".kube")).unwrap();
+        std::fs::write(&own, "").unwrap();
+        assert_eq!(files(None), std::slice::from_ref(&own));
+        assert_eq!(files(Some("")), [own]);
+        assert_eq!(files(Some("/a:/b")), [PathBuf::from("/a"), PathBuf::from("/b")]);
     }
 
     /// WORK-09

@@ -68,7 +68,7 @@ fn agents(
             .watches_stream(pods, |it: Guard<Pod>| agent_of(&it))
             .graceful_shutdown_on(stop.cancelled_owned())
             .run(
-                |object, context| counted("Agent", object, context, agent::reconcile),
+                |object, context| counted("agent", object, context, agent::reconcile),
                 again::<Agent>,
                 context,
             )
@@ -91,7 +91,7 @@ fn harnesses(
             .with_config(controller::Config::default().concurrency(OTHERS_AT_ONCE))
             .graceful_shutdown_on(stop.cancelled_owned())
             .run(
-                |object, context| counted("Harness", object, context, harness::reconcile),
+                |object, context| counted("harness", object, context, harness::reconcile),
                 again::<Harness>,
                 context,
             )
@@ -114,7 +114,7 @@ fn models(
             .with_config(controller::Config::default().concurrency(OTHERS_AT_ONCE))
             .graceful_shutdown_on(stop.cancelled_owned())
             .run(
-                |object, context| counted("Model", object, context, model::reconcile),
+                |object, context| counted("model", object, context, model::reconcile),
                 again::<Model>,
                 context,
             )

@@ -24,14 +24,23 @@ pub enum Error {
     /// A setting is missing or wrong.
     #[error("failed to read the settings")]
     Config(#[source] ConfigError),
-    /// No usable kubeconfig or in-cluster configuration.
+    /// Neither a kubeconfig nor a pod's own configuration is there.
     #[error(
-        "failed to find a cluster: set KUBECONFIG to a file that names a reachable control plane"
+        "failed to find a cluster: this is not a pod and there is no kubeconfig; set KUBECONFIG to \
+         a file that names a control plane"
     )]
-    Kubeconfig(#[source] kube::config::InferConfigError),
+    NoCluster,
+    /// A kubeconfig cannot be used.
+    #[error("failed to use kubeconfig {files}: {cause}; correct it, or set KUBECONFIG to another")]
+    Kubeconfig {
+        /// The files.
+        files: String,
+        /// What is wrong, on one line.
+        cause: String,
+    },
     /// The client could not be built from the configuration.
     #[error("failed to build the Kubernetes client")]
-    Client(#[source] kube::Error),
+    Client(#[source] Box<kube::Error>),
     /// The probe server's address could not be bound.
     #[error(
         "failed to listen on {address}: free the port or set FOUNDRY_OPERATOR_LISTEN to another"
@@ -51,6 +60,15 @@ pub enum Error {
         /// What the system says.
         #[source]
         source: std::io::Error,
+    },
+    /// The local runtime has nothing to run.
+    #[error(
+        "failed to find an executable {path}: set FOUNDRY_LOCAL_BIN_DIR to the folder that holds \
+         `harness`"
+    )]
+    NoHarness {
+        /// Where it should be.
+        path: std::path::PathBuf,
     },
     /// A write to the cluster failed.
     #[error("failed to {verb} {kind} {name}")]
@@ -107,9 +125,12 @@ impl Error {
     /// Who must act.
     pub fn class(&self) -> Class {
         match self {
-            Self::Config(_) | Self::Kubeconfig(_) | Self::Listen { .. } | Self::Folder { .. } => {
-                Class::Refused
-            }
+            Self::Config(_)
+            | Self::NoCluster
+            | Self::Kubeconfig { .. }
+            | Self::Listen { .. }
+            | Self::Folder { .. }
+            | Self::NoHarness { .. } => Class::Refused,
             Self::Write { .. } if self.refusal().is_some() => Class::Refused,
             Self::Write { .. }
             | Self::Read { .. }
@@ -124,9 +145,9 @@ impl Error {
     pub fn category(&self) -> &'static str {
         match self {
             Self::Config(_) => "Settings",
-            Self::Kubeconfig(_) | Self::Client(_) => "Connection",
+            Self::NoCluster | Self::Kubeconfig { .. } | Self::Client(_) => "Connection",
             Self::Listen { .. } => "Listen",
-            Self::Folder { .. } => "Folder",
+            Self::Folder { .. } | Self::NoHarness { .. } => "Folder",
             Self::Write { .. } if self.is_conflict() => "Conflict",
             Self::Write { .. } if self.refusal().is_some() => "Refused",
             Self::Write { .. } => "Write",

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::serve::{Health, Phase};
 
 /// A lease seen unchanged for this long is free.
 const DURATION: Duration = Duration::from_secs(15);
@@ -31,6 +32,7 @@ pub struct Candidate {
     lease: String,
     identity: String,
     clock: Clock,
+    health: Health,
 }
 
 /// How a term of leadership ended.
@@ -46,12 +48,13 @@ pub enum Term<T> {
 
 impl Candidate {
     /// A candidate for the lease that the settings name.
-    pub fn new(client: Client, config: &Config, clock: Clock) -> Self {
+    pub fn new(client: Client, config: &Config, clock: Clock, health: Health) -> Self {
         Self {
             leases: Api::namespaced(client, &config.lease_namespace),
             lease: config.lease_name.clone(),
             identity: config.identity.clone(),
             clock,
+            health,
         }
     }
 
@@ -94,9 +97,18 @@ impl Candidate {
                     tracing::info!(identity = self.identity, "leading");
                     return before;
                 }
-                Ok(Ok(false)) => tracing::debug!("another operator leads"),
-                Ok(Err(error)) => tracing::warn!(%error, "failed to ask for the lease"),
-                Err(_) => tracing::warn!("failed to ask for the lease in time"),
+                Ok(Ok(false)) => {
+                    self.health.set(Phase::Standby);
+                    tracing::debug!("another operator leads");
+                }
+                Ok(Err(error)) => {
+                    self.health.set(Phase::Asking);
+                    tracing::warn!(%error, "failed to ask for the lease; asked again in 2 s");
+                }
+                Err(_) => {
+                    self.health.set(Phase::Asking);
+                    tracing::warn!("failed to ask for the lease in time; asked again in 2 s");
+                }
             }
             tokio::time::sleep(RETRY).await;
         }

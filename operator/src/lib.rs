@@ -10,6 +10,7 @@ mod caches;
 pub mod clock;
 mod conditions;
 pub mod config;
+mod connect;
 mod context;
 mod controllers;
 pub mod error;
@@ -46,6 +47,7 @@ use crate::runtime::cluster::Cluster;
 use crate::runtime::local::Local;
 use crate::serve::{Health, Phase};
 use crate::slugs::Slugs;
+pub use connect::connect;
 
 /// How long what is under way may take to finish after the signal to stop: above
 /// the longest single write.
@@ -53,16 +55,12 @@ const GRACE: Duration = Duration::from_secs(25);
 /// How long open connections of the probe server are waited for.
 const PROBES_GRACE: Duration = Duration::from_secs(1);
 
-/// A client of the control plane that `KUBECONFIG` or the pod's own configuration
-/// names.
-pub async fn connect() -> Result<Client, Error> {
-    let config = kube::Config::infer().await.map_err(Error::Kubeconfig)?;
-    Client::try_from(config).map_err(Error::Client)
-}
-
 /// Runs the operator until `shutdown`, then finishes what is under way and hands
 /// the lease over.
 pub async fn run(client: Client, config: Config, shutdown: CancellationToken) -> Result<(), Error> {
+    if let RuntimeConfig::Local(local) = &config.runtime {
+        runtime::local::check(local)?;
+    }
     let clock = Clock::system();
     let metrics = Metrics::new();
     let health = Health::default();
@@ -71,9 +69,9 @@ pub async fn run(client: Client, config: Config, shutdown: CancellationToken) ->
     let probes = CancellationToken::new();
     tasks.spawn(serve_probes(listener, health.clone(), metrics.clone(), probes.clone()));
 
-    let candidate = Candidate::new(client.clone(), &config, clock.clone());
+    let candidate = Candidate::new(client.clone(), &config, clock.clone(), health.clone());
     let outcome = loop {
-        health.set(Phase::Standby);
+        health.set(Phase::Asking);
         metrics.leads(false);
         let parts = Parts { client: &client, config: &config, clock: &clock, metrics: &metrics };
         let term = candidate
@@ -135,7 +133,7 @@ impl Parts<'_> {
             caches.insert(namespace.clone(), cache);
             streams.push((namespace.clone(), stream));
         }
-        let runtime = self::runtime(client, config, clock, metrics)?;
+        let runtime = self::runtime(client, config, clock, metrics);
         let context = Arc::new(Context {
             client: client.clone(),
             config: config.clone(),
@@ -182,13 +180,8 @@ impl Parts<'_> {
     }
 }
 
-fn runtime(
-    client: &Client,
-    config: &Config,
-    clock: &Clock,
-    metrics: &Metrics,
-) -> Result<Arc<dyn Runtime>, Error> {
-    Ok(match &config.runtime {
+fn runtime(client: &Client, config: &Config, clock: &Clock, metrics: &Metrics) -> Arc<dyn Runtime> {
+    match &config.runtime {
         RuntimeConfig::Cluster => Arc::new(Cluster),
         RuntimeConfig::Local(local) => Arc::new(Local::new(
             client.clone(),
@@ -196,6 +189,6 @@ fn runtime(
             local.clone(),
             clock.clone(),
             metrics.clone(),
-        )?),
-    })
+        )),
+    }
 }

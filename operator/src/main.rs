@@ -1,20 +1,33 @@
 //! `foundry-operator`: reads settings, connects, runs until it is told to stop.
 
+use std::io::Write as _;
+use std::process::ExitCode;
+
 use anyhow::Context as _;
 use clap::Parser as _;
 use foundry_operator::config::{Arguments, Config};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-fn main() -> anyhow::Result<()> {
-    let arguments = Arguments::parse();
+fn main() -> ExitCode {
+    match operate(Arguments::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Nobody is left to tell when stderr is gone too.
+            drop(writeln!(std::io::stderr(), "foundry-operator: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn operate(arguments: Arguments) -> anyhow::Result<()> {
     if arguments.die_with_parent {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))
             .context("failed to ask for a signal when the parent ends")?;
     }
     tracing_subscriber::fmt()
         .json()
-        .with_env_filter(EnvFilter::new(&arguments.log))
+        .with_env_filter(EnvFilter::try_new(&arguments.log)?)
         .with_writer(std::io::stderr)
         .init();
     rustls::crypto::aws_lc_rs::default_provider()
@@ -27,7 +40,7 @@ fn main() -> anyhow::Result<()> {
         .build()
         .context("failed to start the async runtime")?;
     runtime.block_on(async {
-        let client = foundry_operator::connect().await?;
+        let client = foundry_operator::connect(&config.kubeconfig).await?;
         let shutdown = CancellationToken::new();
         tokio::select! {
             outcome = foundry_operator::run(client, config, shutdown.clone()) => outcome?,

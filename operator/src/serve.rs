@@ -18,6 +18,8 @@ use crate::metrics::Metrics;
 /// What this operator is doing, as `/readyz` tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
+    /// The control plane did not answer, or was not asked yet.
+    Asking,
     /// Waiting for the lease: ready to take over.
     Standby,
     /// Leading, and still reading its first lists.
@@ -36,10 +38,11 @@ impl Health {
     /// Says what this operator is doing now.
     pub fn set(&self, phase: Phase) {
         let number = match phase {
-            Phase::Standby => 0,
-            Phase::Reading => 1,
-            Phase::Leading => 2,
-            Phase::Stopping => 3,
+            Phase::Asking => 0,
+            Phase::Standby => 1,
+            Phase::Reading => 2,
+            Phase::Leading => 3,
+            Phase::Stopping => 4,
         };
         self.0.store(number, Ordering::Relaxed);
     }
@@ -47,9 +50,10 @@ impl Health {
     /// What this operator is doing.
     pub fn phase(&self) -> Phase {
         match self.0.load(Ordering::Relaxed) {
-            0 => Phase::Standby,
-            1 => Phase::Reading,
-            2 => Phase::Leading,
+            0 => Phase::Asking,
+            1 => Phase::Standby,
+            2 => Phase::Reading,
+            3 => Phase::Leading,
             _ => Phase::Stopping,
         }
     }
@@ -92,6 +96,10 @@ fn readiness(phase: Phase) -> (StatusCode, &'static str) {
     match phase {
         Phase::Standby => (StatusCode::OK, "ok: standing by, another operator leads\n"),
         Phase::Leading => (StatusCode::OK, "ok: leading\n"),
+        Phase::Asking => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "control plane: failed, it does not answer when asked for the lease\n",
+        ),
         Phase::Reading => (
             StatusCode::SERVICE_UNAVAILABLE,
             "caches: failed, the first lists are not complete yet\n",
@@ -120,6 +128,9 @@ mod tests {
         let (code, text) = readiness(Phase::Reading);
         assert_eq!(code, StatusCode::SERVICE_UNAVAILABLE);
         assert!(text.starts_with("caches: failed"), "{text}");
+        let (code, text) = readiness(Health::default().phase());
+        assert_eq!(code, StatusCode::SERVICE_UNAVAILABLE);
+        assert!(text.starts_with("control plane: failed"), "{text}");
         assert_eq!(readiness(Phase::Standby).0, StatusCode::OK);
     }
 }

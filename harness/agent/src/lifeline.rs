@@ -16,7 +16,7 @@ const STACK: usize = 64 * 1024;
 
 /// Why there is no lifeline to hold on to.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to hold on to lifeline {}: {source}", path.display())]
+#[error("failed to hold on to lifeline {}; check FOUNDRY_LIFELINE", path.display())]
 pub struct LifelineError {
     path: PathBuf,
     source: io::Error,

@@ -30,7 +30,7 @@ pub enum LockError {
         path: PathBuf,
     },
     /// The file cannot be used.
-    #[error("failed to lock file {}: {source}", path.display())]
+    #[error("failed to lock file {}; check FOUNDRY_LOCK_FILE", path.display())]
     Unusable {
         /// The file.
         path: PathBuf,

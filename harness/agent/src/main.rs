@@ -25,6 +25,8 @@ const BLOCKING_THREADS: usize = 2;
 const BLOCKING_IDLE: Duration = Duration::from_secs(1);
 /// Enough for a name look-up.
 const BLOCKING_STACK: usize = 256 * 1024;
+/// SIGXFSZ, sent to a process that writes a file beyond its limit.
+const FILE_SIZE_LIMIT: i32 = 25;
 
 fn main() -> ExitCode {
     match start(Settings::parse()) {
@@ -64,6 +66,9 @@ fn start(settings: Settings) -> anyhow::Result<()> {
 async fn run(settings: Settings, stop: CancellationToken) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("failed to listen for SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen for SIGINT")?;
+    // With somebody listening, a log that reached its limit is a failed write, not the end.
+    let _file_size =
+        signal(SignalKind::from_raw(FILE_SIZE_LIMIT)).context("failed to listen for SIGXFSZ")?;
     let running = process::run(parts(settings)?, stop.clone());
     let mut running = std::pin::pin!(running);
     tokio::select! {

@@ -91,6 +91,15 @@ mod tests {
         assert_eq!(start, Start::begin(2, at(45)));
     }
 
+    /// LOOP-16
+    #[test]
+    fn a_record_read_late_does_not_bring_an_earlier_start_back() {
+        let mut start = Start::begin(2, at(0));
+        start.evaluated(false);
+        assert_eq!(start.observe(1, at(15)), Observed::Same);
+        assert_eq!((start.number(), start.evaluations()), (2, 1));
+    }
+
     /// LOOP-17
     #[test]
     fn work_of_each_start_is_due_for_three_evaluations_or_until_a_tool_was_called() {

@@ -126,6 +126,7 @@ mod tests {
         let log = set.render();
         assert!(log.contains("and 5 more calls"), "{log}");
         assert!(log.len() < 20 * (RETURNED_BYTES + 60), "{} bytes", log.len());
+        assert_eq!(set.cycles[0].lookups.len(), LOOKUPS, "what is not shown is not kept");
     }
 
     /// LOOP-10

@@ -91,6 +91,14 @@ mod tests {
         assert!(gate.passes(&"v2", at(1)));
     }
 
+    /// LOOP-30
+    #[test]
+    fn a_clock_that_is_set_back_does_not_keep_the_gate_closed() {
+        let mut gate = Gate::default();
+        gate.close("v1", "no catalog".to_owned(), at(1_000_000), CLOSED_FOR);
+        assert!(gate.passes(&"v1", at(10)));
+    }
+
     /// LOOP-31
     #[test]
     fn an_unchanged_blocker_is_told_once() {

@@ -107,6 +107,10 @@ mod tests {
     #[case(r#"{"results":[1,2]}"#, "2 results")]
     #[case("Remembered:\nInvoice 7.", "Remembered: Invoice 7.")]
     #[case(r#"{"id":"ann"}"#, r#"{"id":"ann"}"#)]
+    #[case(r#"{"items":"none","results":[[1,2],{"a":[3]}]}"#, "2 results")]
+    #[case(r#"{"unchanged":true,"items":[]}"#, "0 results")]
+    #[case(r#"[1,2"#, "[1,2")]
+    #[case("7", "7")]
     fn an_outcome_is_a_count_or_how_the_result_begins(#[case] result: &str, #[case] told: &str) {
         assert_eq!(outcome(result), told);
     }

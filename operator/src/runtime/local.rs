@@ -12,6 +12,7 @@ mod supervisor;
 mod token;
 
 use std::collections::HashMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -38,6 +39,9 @@ use crate::metrics::Metrics;
 const COMPARE_AGAIN: Duration = Duration::from_secs(5);
 /// How long supervisors may take to leave their processes alone.
 const LEAVE_WITHIN: Duration = Duration::from_secs(5);
+
+/// The harness that every installation has.
+const HARNESS: &str = "harness";
 
 /// The local runtime.
 pub struct Local {
@@ -103,24 +107,31 @@ impl Supervised {
     }
 }
 
+/// Checks, before anything begins, that there is a harness to run and a place to
+/// run it in.
+pub fn check(config: &LocalConfig) -> Result<(), Error> {
+    folder::make_roots(&config.dir)
+        .map_err(|source| Error::Folder { path: config.dir.clone(), source })?;
+    let harness = config.bin_dir.join(HARNESS);
+    let is_executable = std::fs::metadata(&harness)
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0);
+    if is_executable { Ok(()) } else { Err(Error::NoHarness { path: harness }) }
+}
+
 impl Local {
-    /// A runtime whose folder is there and writable.
+    /// A runtime whose settings have been [`check`]ed.
     pub fn new(
         client: Client,
         namespaces: Vec<String>,
         config: LocalConfig,
         clock: Clock,
         metrics: Metrics,
-    ) -> Result<Self, Error> {
-        for folder in [config.dir.join(folder::PODS), config.dir.join(folder::LOGS)] {
-            std::fs::create_dir_all(&folder)
-                .map_err(|source| Error::Folder { path: folder.clone(), source })?;
-        }
-        Ok(Self {
+    ) -> Self {
+        Self {
             parts: Arc::new(Parts { client, config, clock, metrics }),
             namespaces,
             supervised: Arc::default(),
-        })
+        }
     }
 
     /// Ends processes of Pods that are gone and starts those of Pods that are there.

@@ -1,6 +1,6 @@
 //! The executable itself: signals and wrong settings.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
@@ -84,14 +84,48 @@ fn a_broken_kubeconfig_is_one_clear_line() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("config");
     std::fs::write(&file, "not: [a kubeconfig").unwrap();
-    let said = fails(operator().args(["--runtime", "cluster"]).env("KUBECONFIG", &file));
-    assert!(said.contains("set KUBECONFIG to a file"), "{said}");
+    let missing = dir.path().join("missing");
+    for file in [file, missing] {
+        let said = fails(operator().args(["--runtime", "cluster"]).env("KUBECONFIG", &file));
+        let names_both = said.contains(file.to_str().unwrap()) && said.contains("KUBECONFIG");
+        assert!(names_both && said.lines().count() == 1, "{said}");
+    }
+}
+
+/// OPS-01: what the local runtime needs is looked for before anything begins.
+#[test]
+fn a_local_runtime_without_a_harness_or_a_place_for_it_is_refused_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = kubeconfig_of_nobody(dir.path());
+    let taken = dir.path().join("a file");
+    std::fs::write(&taken, "").unwrap();
+    let with = |local_dir: &Path| {
+        let mut command = operator();
+        command.args(["--runtime", "local", "--local-dir", path(local_dir)]);
+        command.args(["--local-bin-dir", path(dir.path())]).env("KUBECONFIG", &file);
+        fails(&mut command)
+    };
+    let said = with(&dir.path().join("state"));
+    assert!(said.contains("FOUNDRY_LOCAL_BIN_DIR") && said.contains("harness"), "{said}");
+    let said = with(&taken);
+    assert!(said.contains("FOUNDRY_LOCAL_DIR") && said.contains(path(&taken)), "{said}");
 }
 
 #[test]
 fn a_port_in_use_is_told_with_the_way_out() {
     let dir = tempfile::tempdir().unwrap();
-    let file = dir.path().join("config");
+    let file = kubeconfig_of_nobody(dir.path());
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_foundry-operator"));
+    command.args(["--runtime", "cluster", "--listen", &address]).env("KUBECONFIG", &file);
+    let said = fails(&mut command);
+    assert!(said.contains("FOUNDRY_OPERATOR_LISTEN") && said.contains(&address), "{said}");
+}
+
+/// A kubeconfig of a server that is not there.
+fn kubeconfig_of_nobody(dir: &Path) -> PathBuf {
+    let file = dir.join("kubeconfig");
     std::fs::write(
         &file,
         "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
@@ -99,12 +133,7 @@ fn a_port_in_use_is_told_with_the_way_out() {
          contexts: [{ name: c, context: { cluster: c, user: u } }]\nusers: [{ name: u, user: {} }]\n",
     )
     .unwrap();
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_foundry-operator"));
-    command.args(["--runtime", "cluster", "--listen", &address]).env("KUBECONFIG", &file);
-    let said = fails(&mut command);
-    assert!(said.contains("FOUNDRY_OPERATOR_LISTEN") && said.contains(&address), "{said}");
+    file
 }
 
 #[test]

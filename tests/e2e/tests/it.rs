@@ -2,6 +2,8 @@
 //! relay and harness as processes of their own, and a scripted model.
 #![cfg(test)]
 
+#[path = "it/bad_input.rs"]
+mod bad_input;
 #[path = "it/faults.rs"]
 mod faults;
 #[path = "it/life.rs"]

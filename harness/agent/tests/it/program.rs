@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use pretty_assertions::assert_eq;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{CWD, FileType, FlockOperation, Mode, flock, mknodat};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
@@ -98,6 +98,32 @@ async fn without_its_api_it_starts_says_what_is_wrong_and_ends_well_on_sigterm()
 
     harness.send(Signal::TERM);
     assert_eq!(harness.line_of("stopped").await["message"], "harness stopped");
+    assert_eq!(harness.status().await, Some(0));
+}
+
+/// LOOP-01
+#[tokio::test]
+async fn an_api_that_never_answers_does_not_hold_it_at_its_end() {
+    let folder = Folder::new("silent");
+    // Connections are taken by the system, and nobody reads from them.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let mut harness = Harness::start(&folder, &[("FOUNDRY_API_URL", Path::new(&url))]);
+    harness.line_of("heartbeat").await;
+    harness.send(Signal::TERM);
+    assert_eq!(harness.status().await, Some(0));
+}
+
+/// LOOP-01
+#[tokio::test]
+async fn a_token_that_is_never_read_to_its_end_does_not_hold_it_at_its_end() {
+    let folder = Folder::new("stuck");
+    let token = folder.file("pipe");
+    // Opening a pipe waits for its writer, as a dead network file system waits.
+    mknodat(CWD, &token, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let mut harness = Harness::start(&folder, &[("FOUNDRY_TOKEN_FILE", &token)]);
+    harness.line_of("heartbeat").await;
+    harness.send(Signal::TERM);
     assert_eq!(harness.status().await, Some(0));
 }
 

@@ -349,3 +349,61 @@ fn blocks_and_events_we_never_asked_for_are_passed_over() {
     assert_eq!(reply.calls, []);
     assert_eq!(reply.stop, StopReason::Other("pause_turn".to_owned()));
 }
+
+/// What a streamed reply of these events comes to.
+fn streamed(wire: Wire, events: &[Value]) -> Result<Reply, LlmError> {
+    let mut parser = StreamParser::new(wire);
+    for event in events {
+        parser.event(&event.to_string(), &mut |_| ())?;
+    }
+    parser.finish()
+}
+
+/// KERN-15
+#[test]
+fn an_empty_word_is_no_stop_reason_so_that_a_cut_stream_is_no_reply() {
+    // Some compatible servers write it into every chunk.
+    let piece = |reason: &str| {
+        json!({"choices": [{"index": 0, "delta": {"content": "So far"}, "finish_reason": reason}]})
+    };
+    let cut = streamed(Wire::OpenAi, &[piece("")]).unwrap_err();
+    assert_eq!(cut.kind, crate::ErrorKind::Broken);
+    let whole = streamed(Wire::OpenAi, &[piece(""), piece("stop"), piece("")]).unwrap();
+    assert_eq!(whole.stop, StopReason::EndTurn);
+}
+
+#[test]
+fn an_index_beyond_sense_and_tokens_beyond_sense_break_nothing() {
+    let call = |index: Option<u64>, id: &str| {
+        let piece = json!({"index": index, "id": id, "function": {"name": "recall"}});
+        json!({"choices": [{"delta": {"tool_calls": [piece]}, "finish_reason": "tool_calls"}]})
+    };
+    let reply = streamed(Wire::OpenAi, &[call(Some(u64::MAX), "a"), call(None, "b")]).unwrap();
+    assert_eq!(reply.calls.len(), 1, "the second call is told apart by nothing");
+
+    let mut usage = Usage { input_tokens: u64::MAX, ..Usage::default() };
+    usage.add(Usage { input_tokens: 1, output_tokens: u64::MAX, ..Usage::default() });
+    assert_eq!(usage.total(), u64::MAX);
+}
+
+/// Some gateways send a call's arguments whole, where the call begins.
+#[rstest]
+#[case(json!({"query": "tide"}), &[], r#"{"query":"tide"}"#)]
+#[case(json!({"query": "tide"}), &[r#"{"query": "mo"#, r#"on"}"#], r#"{"query": "moon"}"#)]
+#[case(json!({}), &[], "")]
+fn arguments_that_come_with_the_start_of_a_call_are_kept_unless_pieces_follow(
+    #[case] input: Value,
+    #[case] pieces: &[&str],
+    #[case] expected: &str,
+) {
+    let block = json!({"type": "tool_use", "id": "c1", "name": "recall", "input": input});
+    let mut events =
+        vec![json!({"type": "content_block_start", "index": 0, "content_block": block})];
+    events.extend(pieces.iter().map(|piece| {
+        let delta = json!({"type": "input_json_delta", "partial_json": piece});
+        json!({"type": "content_block_delta", "index": 0, "delta": delta})
+    }));
+    events.push(json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}));
+    let reply = streamed(Wire::Anthropic, &events).unwrap();
+    assert_eq!(reply.calls[0].arguments, expected);
+}

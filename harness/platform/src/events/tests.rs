@@ -206,3 +206,25 @@ fn long_messages_and_data_are_bounded() {
     assert_eq!(event.message.len(), MESSAGE_BYTES);
     assert_eq!(event.data.unwrap()["truncated"], serde_json::json!(true));
 }
+
+/// LOOP-01
+#[tokio::test(start_paused = true)]
+async fn a_refused_batch_whose_events_cannot_be_stored_either_is_tried_again_with_patience() {
+    locally(async {
+        let mut setup = Setup::new();
+        setup.log.info("step", "bad");
+        setup.log.info("step", "good");
+        setup.api.fail("post logs", 422, "unknown kind");
+        setup.api.fail("post one event", 503, "starting");
+        let shipping = setup.ship();
+        sleep(Duration::from_secs(10)).await;
+        let posts = setup.api.times("post one event").len();
+        assert!((1..10).contains(&posts), "{posts} posts in ten seconds");
+        setup.api.heal("post logs");
+        setup.api.heal("post one event");
+        let api = setup.api.clone();
+        setup.stop(shipping).await;
+        assert_eq!(api.messages(), ["bad", "good"]);
+    })
+    .await;
+}

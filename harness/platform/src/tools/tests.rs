@@ -89,3 +89,41 @@ async fn an_agent_record_that_is_too_long_loses_its_instructions_and_keeps_its_i
     let listed = call(&api, "list_agents", json!({})).await.unwrap();
     assert!(!listed.contains("instructions"), "{listed}");
 }
+
+/// LOOP-25
+#[tokio::test]
+async fn a_write_that_broke_off_may_have_taken_effect_and_a_refused_one_has_not() {
+    let api = Arc::new(FakeApi::default());
+    let status = |status| Failure::Status { status, problem: "x".to_owned(), reason: None };
+    for (failure, is_unknown) in [
+        (Failure::Unreachable("connection reset".to_owned()), true),
+        (Failure::Unreadable("garbage".to_owned()), true),
+        (status(502), true),
+        (status(504), true),
+        (status(403), false),
+        (status(422), false),
+        (status(503), false),
+        (Failure::NoToken("none".to_owned()), false),
+    ] {
+        api.state().failing.insert("remember", failure.clone());
+        let error = call(&api, "remember", json!({ "text": "x" })).await.unwrap_err();
+        assert_eq!(matches!(error, ToolError::Unknown(_)), is_unknown, "{failure:?}: {error}");
+    }
+}
+
+/// LOOP-08, LOOP-09
+#[tokio::test]
+async fn a_record_that_just_fits_still_fits_when_it_is_marked_as_unchanged() {
+    let api = Arc::new(FakeApi::default());
+    let shared: Arc<dyn Api> = api.clone();
+    let get = executors(&shared)["get_agent"].clone();
+    let limit = crate::catalog::RESULT_BYTES;
+    for length in limit - 700..limit {
+        api.state().agent.instructions = "x".repeat(length);
+        for _ in 0..2 {
+            let arguments = json!({ "agent_id": "ann" }).as_object().unwrap().clone();
+            let record = get.execute(arguments).await.unwrap();
+            assert!(record.len() <= limit, "{} bytes for {length}", record.len());
+        }
+    }
+}

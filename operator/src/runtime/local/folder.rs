@@ -101,6 +101,15 @@ impl Folder {
     }
 }
 
+/// Makes the folders beneath which all others are, and tries to write there.
+pub fn make_roots(dir: &Path) -> io::Result<()> {
+    private_folder(&dir.join(PODS))?;
+    private_folder(&dir.join(LOGS))?;
+    let probe = dir.join(format!("probe-{}", std::process::id()));
+    std::fs::write(&probe, "probe")?;
+    std::fs::remove_file(&probe)
+}
+
 /// Folders an earlier operator left, and whose they are.
 pub fn left_behind(dir: &Path) -> Vec<PodId> {
     let Ok(entries) = std::fs::read_dir(dir.join(PODS)) else { return Vec::new() };

@@ -1,5 +1,6 @@
 //! The scripted model as a process: a script in, a port out, every request captured.
 
+use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -44,6 +45,9 @@ async fn serve(args: Args) -> anyhow::Result<()> {
         .await
         .with_context(|| format!("failed to listen on {}", args.listen))?;
     if let Some(file) = args.capture {
+        // Now, not at the first request: whoever started it still listens.
+        let opened = File::options().create(true).append(true).open(&file);
+        opened.with_context(|| format!("failed to write requests to {}", file.display()))?;
         server.capture_to(file);
     }
     script.play_on(&server);

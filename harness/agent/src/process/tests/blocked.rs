@@ -137,3 +137,18 @@ async fn a_long_pacing_of_the_provider_delays_the_next_cycle() {
     harness.lives_for(106).await;
     assert_eq!(harness.asked_at(), [0, 105]);
 }
+
+/// LOOP-24
+#[tokio::test(start_paused = true)]
+async fn a_pacing_of_nothing_holds_up_no_cycle_and_is_not_told() {
+    let harness = Harness::new(|_, _| {
+        Answer::Now(Err(LlmError {
+            kind: ErrorKind::BadRequest,
+            status: Some(400),
+            message: "HTTP 400: no".to_owned(),
+            retry_after: Some(Duration::ZERO),
+        }))
+    });
+    harness.lives_for(16).await;
+    assert_eq!(harness.lines("error"), ["broker relay failed: HTTP 400: no"; 2]);
+}

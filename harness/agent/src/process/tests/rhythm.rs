@@ -141,3 +141,17 @@ async fn a_stop_calls_off_the_run_in_flight_and_leaves_its_record() {
     let runs = harness.api.state().runs.clone();
     assert_eq!(runs.iter().map(|run| run.outcome.as_str()).collect::<Vec<_>>(), ["aborted"]);
 }
+
+/// LOOP-03
+#[tokio::test(start_paused = true)]
+async fn the_rhythm_does_not_drift_however_long_evaluations_take() {
+    let harness = Harness::new(|number, _| {
+        let took = Duration::from_micros(1_000_700 * (number as u64 % 20));
+        Answer::After(took, Ok(reply(Some("Nothing is due."), &[])))
+    });
+    harness.lives_for(15 * 400).await;
+    let late = |at: &Instant| (*at - harness.began).as_micros() % 15_000_000;
+    let asked = harness.broker.asked();
+    let worst = asked.iter().map(|(at, _)| late(at)).max().unwrap();
+    assert!(worst < 5_000, "{worst} µs off the rhythm after {} evaluations", asked.len());
+}

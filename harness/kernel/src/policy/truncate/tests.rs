@@ -41,3 +41,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_long_reason_for_not_knowing_is_cut_as_a_failure_is() {
+    let Settled::Unknown { reason } = settled(Settled::unknown("x".repeat(300)), 100, marked)
+    else {
+        panic!("an unknown outcome stays unknown")
+    };
+    assert!(reason.len() <= 100 && reason.contains("left out"), "{reason}");
+}

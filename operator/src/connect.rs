@@ -1,0 +1,45 @@
+//! How the control plane is reached.
+
+use std::path::{Path, PathBuf};
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use crate::error::Error;
+
+/// A client of the control plane that these kubeconfig files name; without any, of
+/// the cluster whose pod this is. Nothing is asked of it yet.
+pub async fn connect(files: &[PathBuf]) -> Result<Client, Error> {
+    let config = if files.is_empty() {
+        Config::incluster().map_err(|_| Error::NoCluster)?
+    } else {
+        read(files).await.map_err(|cause| Error::Kubeconfig { files: shown(files), cause })?
+    };
+    Client::try_from(config).map_err(|source| Error::Client(Box::new(source)))
+}
+
+async fn read(files: &[PathBuf]) -> Result<Config, String> {
+    let mut merged = Kubeconfig::default();
+    for file in files {
+        let next = read_file(file)?;
+        merged = merged.merge(next).map_err(|error| first_line(&error))?;
+    }
+    Config::from_custom_kubeconfig(merged, &KubeConfigOptions::default())
+        .await
+        .map_err(|error| first_line(&error))
+}
+
+fn read_file(file: &Path) -> Result<Kubeconfig, String> {
+    // Said by us, for kube quotes the path anew.
+    std::fs::File::open(file).map_err(|error| error.to_string())?;
+    Kubeconfig::read_from(file).map_err(|error| first_line(&error))
+}
+
+/// Parsers draw the place of a mistake over several lines; the first says what it is.
+fn first_line(error: &kube::config::KubeconfigError) -> String {
+    error.to_string().lines().next().unwrap_or("it cannot be read").trim_end_matches(':').to_owned()
+}
+
+fn shown(files: &[PathBuf]) -> String {
+    files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+}
