@@ -38,6 +38,15 @@ pub struct Lineage {
     pub top: Agent,
 }
 
+/// Where parents are looked up.
+#[derive(Clone, Copy)]
+enum Parents {
+    /// In the cache alone.
+    Cached,
+    /// In the cache, and where it has none, at the API server.
+    Read,
+}
+
 /// One decision, as the audit record tells it.
 #[derive(Debug)]
 pub struct Decision {
@@ -68,17 +77,19 @@ impl Authorizer {
         id: &str,
         agent: &Agent,
     ) -> Result<(), Problem> {
-        let decision = match lineage(cluster, &caller.workspace, agent).await {
+        let decision = match lineage(cluster, Parents::Read, &caller.workspace, agent).await {
             Ok(lineage) => self.decide_agent(caller, action, id, &lineage),
             Err(because) => Decision { allowed: false, because },
         };
         self.conclude(caller, action, id, &decision)
     }
 
-    /// Whether the caller would be allowed; for lists, which are one decision in all.
+    /// Whether the caller would be allowed; for lists, which are one decision in all. As
+    /// the list itself, parents come from the cache alone: a thousand children of a
+    /// deleted agent must not cost a thousand reads of the API server.
     pub async fn may_see(&self, cluster: &Cluster, caller: &Principal, agent: &Agent) -> bool {
         let Some(id) = agent.metadata.name.as_deref() else { return false };
-        match lineage(cluster, &caller.workspace, agent).await {
+        match lineage(cluster, Parents::Cached, &caller.workspace, agent).await {
             Ok(lineage) => self.decide_agent(caller, Action::ReadAgent, id, &lineage).allowed,
             Err(_) => false,
         }
@@ -137,17 +148,23 @@ fn remedy(caller: &Principal) -> &'static str {
 
 /// Follows `spec.parent` to the top. A loop, a gap or too long a chain has no top, and
 /// so nobody has a role.
-async fn lineage(cluster: &Cluster, workspace: &str, agent: &Agent) -> Result<Lineage, String> {
+async fn lineage(
+    cluster: &Cluster,
+    parents: Parents,
+    workspace: &str,
+    agent: &Agent,
+) -> Result<Lineage, String> {
     let mut ancestors = Vec::new();
     let mut top = agent.clone();
     while let Some(parent) = top.spec.parent.clone() {
         if ancestors.len() == MAX_DEPTH || ancestors.contains(&parent) {
             return Err("the chain of parents has no end".to_owned());
         }
-        top = cluster
-            .find_agent(workspace, &parent)
-            .await
-            .map_err(|_| format!("parent {parent:?} cannot be read"))?;
+        let found = match parents {
+            Parents::Cached => cluster.agents.get(workspace, &parent),
+            Parents::Read => cluster.find_agent(workspace, &parent).await.ok(),
+        };
+        top = found.ok_or_else(|| format!("parent {parent:?} cannot be read"))?;
         ancestors.push(parent);
     }
     Ok(Lineage { ancestors, top })

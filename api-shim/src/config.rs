@@ -1,9 +1,10 @@
 //! Settings, each an environment variable; a secret is only ever named by its file.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{convert::Infallible, net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
 use foundry_crds::meta;
+use secrecy::SecretString;
 
 use crate::identity::jwt::Issuer;
 
@@ -18,9 +19,9 @@ pub struct Config {
     pub listen: SocketAddr,
 
     /// Database: `sqlite:<path>` or `postgres://user@host/name`. A SQLite file in the data
-    /// folder when absent.
-    #[arg(long, env = "FOUNDRY_DATABASE_URL", hide_env_values = true)]
-    pub database_url: Option<String>,
+    /// folder when absent. It may hold a password.
+    #[arg(long, env = "FOUNDRY_DATABASE_URL", hide_env_values = true, value_parser = secret)]
+    pub database_url: Option<SecretString>,
 
     /// Folder for data of this API's own.
     #[arg(long, env = "FOUNDRY_DATA_DIR", default_value = "/var/lib/foundry")]
@@ -97,10 +98,37 @@ fn namespace(name: &str) -> Result<String, String> {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the form that clap calls")]
+fn secret(value: &str) -> Result<SecretString, Infallible> {
+    Ok(value.into())
+}
+
 fn flag(value: &str) -> Result<bool, String> {
     match value {
         "1" | "true" => Ok(true),
         "" | "0" | "false" => Ok(false),
         other => Err(format!("{other:?} is neither 1 nor 0")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        config: Config,
+    }
+
+    /// BIND-11
+    #[test]
+    fn the_password_of_the_database_is_not_in_the_settings_debug_form() {
+        let url = "postgres://foundry:sesame@host/foundry";
+        let cli = Cli::try_parse_from(["foundry-api", "--database-url", url]).unwrap();
+        assert!(cli.config.database_url.is_some());
+        assert!(!format!("{cli:?}").contains("sesame"));
     }
 }

@@ -5,6 +5,7 @@ use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use axum::serve::ListenerExt;
 use foundry_relay::{BuildError, Limits, Relay, RelayOptions};
 use foundry_store::Store;
+use secrecy::ExposeSecret;
 use tokio::{net::TcpListener, sync::mpsc};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -147,7 +148,9 @@ pub async fn assemble(
 
     let http = http_client().map_err(StartError::HttpClient)?;
     let identity = Identity {
-        persons: config.issuer().map(|issuer| Persons::new(issuer, http, cluster.clone())),
+        persons: config
+            .issuer()
+            .map(|issuer| Persons::new(issuer, http, cluster.clone(), clock.clone())),
         pods: Pods::new(cluster.clone()),
         services: services(config, &cluster).await?,
     };
@@ -190,7 +193,7 @@ async fn services(config: &Config, cluster: &Arc<Cluster>) -> Result<Option<Serv
 
 async fn open_store(config: &Config) -> Result<Store, StartError> {
     if let Some(url) = &config.database_url {
-        return Store::open(url).await.map_err(StartError::Store);
+        return Store::open(url.expose_secret()).await.map_err(StartError::Store);
     }
     tokio::fs::create_dir_all(&config.data_dir)
         .await

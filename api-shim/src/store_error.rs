@@ -9,8 +9,7 @@ impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error.class() {
             Class::Transient => {
-                tracing::warn!(cause = %error, source = ?std::error::Error::source(&error),
-                    "the store does not serve");
+                tracing::warn!(cause = chain(&error), "the store does not serve");
                 Self::unavailable(error.category(), error.to_string())
             }
             Class::Refused => match error {
@@ -22,11 +21,20 @@ impl From<Error> for Problem {
                     Self::new(StatusCode::UNPROCESSABLE_ENTITY, "TooMany", error.to_string())
                 }
                 _ => {
-                    tracing::error!(cause = %error, "the store must be seen to");
+                    tracing::error!(cause = chain(&error), "the store must be seen to");
                     Self::unavailable(error.category(), error.to_string())
                 }
             },
-            Class::Bug => Self::bug(error),
+            Class::Bug => Self::bug(chain(&error)),
         }
+    }
+}
+
+/// The error and the driver's words. Displayed, not debugged: a driver's debug form may
+/// hold the row.
+fn chain(error: &Error) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
     }
 }

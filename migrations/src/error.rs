@@ -172,7 +172,7 @@ pub enum Problem {
     NotADatabase,
     /// The file or its folder may not be read or written.
     Denied,
-    /// The server does not answer.
+    /// The server does not answer, or is no longer asked.
     Unreachable,
     /// The server knows neither this user nor this database, or not this password.
     Login,
@@ -215,9 +215,11 @@ impl Problem {
                 }
             }
             sqlx::Error::PoolTimedOut => Self::Busy,
-            sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::WorkerCrashed => {
-                Self::Unreachable
-            }
+            // A closed pool is this process at its end; another one may serve.
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::WorkerCrashed
+            | sqlx::Error::PoolClosed => Self::Unreachable,
             _ => Self::Other,
         }
     }

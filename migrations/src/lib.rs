@@ -27,7 +27,7 @@ mod usage;
 pub use error::{Class, Error, Problem};
 pub use heartbeat::Beat;
 pub use inbox::{MAX_CLAIM, NewWake, Wake};
-pub use log::{Appended, LogEvent, LogLine, LogPage, MAX_APPEND, MAX_LOG_PAGE};
+pub use log::{Appended, LogEvent, LogLine, LogPage, MAX_APPEND, MAX_LOG_PAGE, MAX_LOG_PAGE_BYTES};
 pub use memory::{Author, MAX_RECALL, Memory, NewMemory, RECENT_WINDOW, Thoughts, Tier};
 pub use outbox::{Delivery, NewDelivery};
 pub use page::{MAX_PAGE, Page, PageRequest};

@@ -1,5 +1,6 @@
 //! An agent's log: numbered without gaps, read by cursor (ROUTE-11).
 
+use futures::{Stream, TryStreamExt as _};
 use jiff::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
@@ -12,10 +13,15 @@ use crate::{AgentKey, Error, Store};
 pub const MAX_APPEND: usize = 500;
 /// Most lines in one page.
 pub const MAX_LOG_PAGE: u32 = 500;
+/// Bytes after which a page ends, at the line that reaches them: what a harness writes
+/// is its own affair, what a reader must hold is not.
+pub const MAX_LOG_PAGE_BYTES: usize = 4 << 20;
 /// Kind of the lines that announce a plan document.
 const PLAN: &str = "plan";
 /// What stands before the document's id in a plan line.
 const PLAN_DOCUMENT: &str = "documents:";
+/// Longest id of a document; an Agent's status holds no longer one.
+const MAX_DOCUMENT_ID: usize = 255;
 
 /// Something a harness reports.
 #[derive(Clone, Debug, PartialEq)]
@@ -195,7 +201,7 @@ impl Store {
         let head = self.log_head(key).await?;
         let gone = after > head.last_sequence || (after > 0 && after < head.oldest - 1);
         let start = if gone { head.oldest - 1 } else { after.max(head.oldest - 1) };
-        let rows: Vec<LineRow> = read!(self, "read log", pool => {
+        let (rows, more) = read!(self, "read log", pool => {
             let query = sqlx::query_as(if kind.is_some() { LINES_OF_KIND } else { LINES })
                 .bind(&key.namespace)
                 .bind(&key.agent)
@@ -204,15 +210,15 @@ impl Store {
                 // that `next_after` never steps over one.
                 .bind(head.last_sequence)
                 .bind(i64::from(limit));
-            match kind {
+            let query = match kind {
                 Some(kind) => query.bind(storable(kind)),
                 None => query,
-            }
-            .fetch_all(pool)
+            };
+            fill_page(query.fetch(pool), limit as usize)
         })?;
         let lines = rows.into_iter().map(LogLine::try_from).collect::<Result<Vec<_>, _>>()?;
         let next_after = match lines.last() {
-            Some(last) if lines.len() == limit as usize => last.sequence,
+            Some(last) if more => last.sequence,
             _ => head.last_sequence.max(start),
         };
         // Numbers have no gaps: one here means that lines went while we read.
@@ -232,6 +238,22 @@ impl Store {
             .fetch_optional(pool))?;
         Ok(head.unwrap_or(Head { last_sequence: 0, plan_document_id: None, oldest: 1 }))
     }
+}
+
+/// The rows of one page, and whether it ends before the lines do.
+async fn fill_page(
+    mut rows: impl Stream<Item = Result<LineRow, sqlx::Error>> + Unpin,
+    limit: usize,
+) -> Result<(Vec<LineRow>, bool), sqlx::Error> {
+    let (mut page, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = rows.try_next().await? {
+        bytes += row.message.len() + row.data.as_ref().map_or(0, String::len);
+        page.push(row);
+        if page.len() == limit || bytes >= MAX_LOG_PAGE_BYTES {
+            return Ok((page, true));
+        }
+    }
+    Ok((page, false))
 }
 
 /// The id in `documents:<id>`, from a plan line's message or its data.
@@ -256,7 +278,7 @@ fn document_in_text(text: &str) -> Option<String> {
     let (_, rest) = text.split_once(PLAN_DOCUMENT)?;
     let id: String =
         rest.chars().take_while(|c| c.is_ascii_alphanumeric() || "-_".contains(*c)).collect();
-    (!id.is_empty()).then_some(id)
+    (1..=MAX_DOCUMENT_ID).contains(&id.len()).then_some(id)
 }
 
 #[cfg(test)]
@@ -283,6 +305,8 @@ mod tests {
                 Some("ab"),
             ),
             (event("plan", "documents: nothing", None), None),
+            // No status can hold it, and with it no later heartbeat would show.
+            (event("plan", &format!("documents:{}", "a".repeat(256)), None), None),
             (event("think", "documents:ab", None), None),
         ];
         for (event, expected) in cases {

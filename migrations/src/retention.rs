@@ -21,10 +21,12 @@ const DELETE_LINES: &str =
 const RETIRE_USAGE: &str = "\
     UPDATE broker_usage_records SET retired_at = $3 \
     WHERE namespace = $1 AND agent = $2 AND retired_at IS NULL";
+// The log's head first, as an append takes it first: the other way round the two could
+// wait for each other.
 const DELETE_AGENT: [&str; 7] = [
-    "DELETE FROM agent_memory WHERE namespace = $1 AND agent = $2",
-    "DELETE FROM agent_log WHERE namespace = $1 AND agent = $2",
     "DELETE FROM agent_log_head WHERE namespace = $1 AND agent = $2",
+    "DELETE FROM agent_log WHERE namespace = $1 AND agent = $2",
+    "DELETE FROM agent_memory WHERE namespace = $1 AND agent = $2",
     "DELETE FROM agent_inbox WHERE namespace = $1 AND agent = $2",
     "DELETE FROM agent_run WHERE namespace = $1 AND agent = $2",
     "DELETE FROM agent_heartbeat WHERE namespace = $1 AND agent = $2",

@@ -93,7 +93,7 @@ pub fn claimed(agent: &Agent) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foundry_crds::AgentSpec;
+    use foundry_crds::{AgentSpec, AgentStatus};
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
     fn agent(name: &str, slug: Option<&str>, created: i64) -> Guard<Agent> {
@@ -120,6 +120,22 @@ mod tests {
         let slugs = Slugs::default();
         slugs.note(&Event::Apply(agent("late", Some("ann"), 20)));
         slugs.note(&Event::Apply(agent("ann", None, 10)));
+        assert_eq!(holder(&slugs, "ann").as_deref(), Some("ann"));
+    }
+
+    /// LIFE-20: nobody takes over an address that is in use, however old their agent is.
+    #[test]
+    fn an_older_agent_that_takes_a_slug_in_use_does_not_get_it() {
+        let slugs = Slugs::default();
+        let granted = |agent: Guard<Agent>, mailbox: &str| {
+            let mut agent = agent.0.unwrap();
+            let status = AgentStatus { mailbox: Some(mailbox.into()), ..AgentStatus::default() };
+            agent.status = Some(status);
+            kube::core::DeserializeGuard(Ok(agent))
+        };
+        slugs.note(&Event::Apply(granted(agent("ann", None, 20), "ann@dev-ai.flow.life")));
+        slugs.note(&Event::Apply(granted(agent("old", None, 10), "old@dev-ai.flow.life")));
+        slugs.note(&Event::Apply(granted(agent("old", Some("ann"), 10), "old@dev-ai.flow.life")));
         assert_eq!(holder(&slugs, "ann").as_deref(), Some("ann"));
     }
 

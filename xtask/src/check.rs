@@ -6,7 +6,7 @@ use std::io::Write as _;
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
-use crate::{generate, repository, requirements};
+use crate::{docs, generate, repository, requirements};
 
 /// Options of `cargo xtask check`.
 #[derive(clap::Args)]
@@ -38,6 +38,7 @@ type Check = fn() -> anyhow::Result<()>;
 pub const CHECKS: &[(&str, Check)] = &[
     ("formatting", formatting),
     ("requirement ids", requirements::check),
+    ("documents", docs::links),
     ("floors of the house", floors),
     ("one copy of kube, k8s-openapi and schemars, and no ring", dependencies),
     ("clippy", clippy),

@@ -5,6 +5,7 @@ mod build;
 mod cluster;
 mod folder;
 mod install;
+mod kubeconfig;
 mod kubectl;
 mod next;
 mod quickstart;
@@ -54,9 +55,13 @@ pub fn run(args: &Args) -> Result<()> {
         let folder = DataFolder::open(args.data_dir.as_deref(), args.fresh)?;
         let mut running = Running::default();
         let shown = tokio::select! {
-            shown = show(args, &folder, &mut running) => shown,
-            interrupted = interruption() => interrupted,
+            shown = show(args, &folder, &mut running) => shown.map(|()| End::Own),
+            interrupted = interruption() => interrupted.map(|()| End::Interrupted),
         };
+        let shown = shown.and_then(|end| match end {
+            End::Interrupted if !running.told => bail!("interrupted before everything was shown"),
+            End::Interrupted | End::Own => Ok(()),
+        });
         let logs = folder.path().join("logs");
         if shown.is_err() && logs.is_dir() {
             complain(&format!("the logs are in {}", logs.display()));
@@ -64,6 +69,14 @@ pub fn run(args: &Args) -> Result<()> {
         let ended = running.end().await;
         shown.and(ended)
     })
+}
+
+/// How the demo comes to its end.
+enum End {
+    /// There is nothing more to show.
+    Own,
+    /// Somebody wants it to end.
+    Interrupted,
 }
 
 /// What must be ended when the demo ends.
@@ -77,6 +90,10 @@ struct Running {
 
 async fn show(args: &Args, folder: &DataFolder, running: &mut Running) -> Result<()> {
     let started = Instant::now();
+    // What can be refused is refused before a long build.
+    if let Some(theirs) = &args.kubeconfig {
+        kubeconfig::answering_client(theirs).await?;
+    }
     build::everything(args.kubeconfig.as_deref()).await?;
 
     let cluster = Cluster::reach(args.kubeconfig.as_deref(), folder.path()).await?;
@@ -95,6 +112,7 @@ async fn show(args: &Args, folder: &DataFolder, running: &mut Running) -> Result
     say(&format!("model, issuer, API and operator answer after {}", elapsed(started)));
 
     quickstart::apply(cluster, &stack.model_url(), folder).await?;
+    quickstart::take_back_what_was_stopped(cluster).await?;
     story.tell(cluster, stack).await?;
     say(&format!("\nAll of it happened, in {}.", elapsed(started)));
     running.told = true;
@@ -132,7 +150,7 @@ async fn stay(stack: &mut Stack) -> Result<()> {
     }
 }
 
-/// Ends well with Ctrl-C and with a polite kill alike.
+/// Waits for Ctrl-C or a polite kill.
 async fn interruption() -> Result<()> {
     let mut terminate = signal(SignalKind::terminate()).context("failed to await SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("failed to await SIGINT")?;
@@ -140,7 +158,7 @@ async fn interruption() -> Result<()> {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    bail!("interrupted")
+    Ok(())
 }
 
 impl Running {

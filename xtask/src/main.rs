@@ -5,6 +5,7 @@ mod check;
 mod cli;
 mod control_plane;
 mod demo;
+mod docs;
 mod generate;
 mod printer;
 mod repository;

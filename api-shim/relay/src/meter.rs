@@ -7,7 +7,7 @@ use foundry_llm::{Usage, Wire};
 use foundry_store::{AgentKey, Class, Store, row_id};
 use jiff::Timestamp;
 use tokio::runtime::Handle;
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{TaskTracker, task_tracker::TaskTrackerToken};
 
 use crate::relay::Clock;
 use crate::tap::Tap;
@@ -30,7 +30,8 @@ const PRICED_TOKENS: i128 = 1_000_000;
 pub(crate) enum Outcome {
     /// The provider said that this was all.
     Completed,
-    /// The provider broke off: an error event, a broken connection or silence.
+    /// The provider broke off, by an error event, a broken connection or silence; or
+    /// this process ended.
     Interrupted,
     /// The caller went away.
     Disconnected,
@@ -67,7 +68,8 @@ pub(crate) struct Call {
 pub(crate) struct Book {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
-    pub(crate) writes: TaskTracker,
+    /// Calls under way and records being written.
+    pub(crate) open: TaskTracker,
 }
 
 /// Listens to one call and keeps its record. Dropped before [`Meter::settle`], it
@@ -78,12 +80,15 @@ pub(crate) struct Meter {
     runtime: Handle,
     status: u16,
     pub(crate) tap: Tap,
+    /// Keeps the book open until the call's record is on its way.
+    _open: TaskTrackerToken,
 }
 
 impl Meter {
     pub(crate) fn start(call: Call, book: Book) -> Self {
         let tap = Tap::new(call.wire, None);
-        Self { call: Some(call), book, runtime: Handle::current(), status: 0, tap }
+        let open = book.open.token();
+        Self { call: Some(call), book, runtime: Handle::current(), status: 0, tap, _open: open }
     }
 
     /// The provider answers.
@@ -114,7 +119,7 @@ impl Meter {
         let finished_at = (self.book.clock)();
         let (key, usage) = usage(call, &self.tap, self.status, outcome, finished_at);
         let store = self.book.store.clone();
-        Some(self.book.writes.spawn_on(write(store, key, usage), &self.runtime))
+        Some(self.book.open.spawn_on(write(store, key, usage), &self.runtime))
     }
 }
 

@@ -78,6 +78,9 @@ pub enum Refusal {
         /// The network's words.
         words: String,
     },
+    /// This process ends.
+    #[error("the relay is ending")]
+    Ending,
 }
 
 impl From<BadBody> for Refusal {
@@ -96,7 +99,8 @@ impl Refusal {
             Self::Source { .. }
             | Self::SecretMissing { .. }
             | Self::SecretUnusable { .. }
-            | Self::Address { .. } => StatusCode::SERVICE_UNAVAILABLE,
+            | Self::Address { .. }
+            | Self::Ending => StatusCode::SERVICE_UNAVAILABLE,
             Self::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
             Self::Unreachable { .. } => StatusCode::BAD_GATEWAY,
         }
@@ -115,6 +119,7 @@ impl Refusal {
             Self::Address { .. } => "BaseUrlInvalid",
             Self::Timeout { .. } => "UpstreamTimeout",
             Self::Unreachable { .. } => "UpstreamUnreachable",
+            Self::Ending => "Ending",
         }
     }
 
@@ -154,6 +159,7 @@ impl Refusal {
             Self::Unreachable { .. } => {
                 "check that the provider runs and that spec.baseUrl is right; then try again".into()
             }
+            Self::Ending => "try again; another process answers".into(),
         }
     }
 

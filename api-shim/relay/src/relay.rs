@@ -11,7 +11,7 @@ use futures::StreamExt as _;
 use http::{HeaderMap, HeaderValue, Response, header};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret as _, SecretString};
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::body::Body;
 use crate::client::{Clients, chain};
@@ -79,6 +79,8 @@ pub struct Relay {
     clients: Clients,
     limits: Limits,
     book: Book,
+    /// Ends the calls under way.
+    ending: CancellationToken,
 }
 
 /// A call that is ready to be sent.
@@ -94,8 +96,8 @@ impl Relay {
     pub fn new(options: RelayOptions) -> Result<Self, BuildError> {
         let RelayOptions { models, store, clock, limits } = options;
         let clients = Clients::new().map_err(|error| BuildError(chain(&error)))?;
-        let book = Book { store, clock, writes: TaskTracker::new() };
-        Ok(Self { models, clients, limits, book })
+        let book = Book { store, clock, open: TaskTracker::new() };
+        Ok(Self { models, clients, limits, book, ending: CancellationToken::new() })
     }
 
     /// Sends a caller's request body, in the form of `wire`, to the provider of its
@@ -124,10 +126,12 @@ impl Relay {
         }
     }
 
-    /// Waits until all usage is recorded; for shutdown, after the last answer.
+    /// Ends the calls that are still under way and waits until the usage of each is
+    /// recorded; for shutdown, after answers had their time to end by themselves.
     pub async fn close(&self) {
-        self.book.writes.close();
-        self.book.writes.wait().await;
+        self.ending.cancel();
+        self.book.open.close();
+        self.book.open.wait().await;
     }
 
     async fn answer(
@@ -222,7 +226,11 @@ impl Relay {
         let Prepared { model_name, request, redactor, call } = prepared;
         // From here on the provider may work: whatever ends the call, it is counted.
         let mut meter = Meter::start(call, self.book.clone());
-        let sent = tokio::time::timeout(self.limits.headers, request.send()).await;
+        let sending = tokio::time::timeout(self.limits.headers, request.send());
+        let Some(sent) = self.ending.run_until_cancelled(sending).await else {
+            meter.settle(Outcome::Interrupted).await;
+            return Err(Refusal::Ending);
+        };
         let response = match sent {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => {
@@ -247,7 +255,8 @@ impl Relay {
             None
         };
         let body = response.bytes_stream().boxed();
-        let passage = Passage { body, meter, redactor, idle: self.limits.idle };
+        let (idle, ending) = (self.limits.idle, self.ending.clone());
+        let passage = Passage { body, meter, redactor, idle, ending };
         let mut answer = Response::new(passage.into_answer());
         *answer.status_mut() = status;
         *answer.headers_mut() = headers;

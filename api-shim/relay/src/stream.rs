@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
+use tokio_util::sync::CancellationToken;
 
 use crate::client::chain;
 use crate::meter::{Meter, Outcome};
@@ -15,7 +16,7 @@ use crate::tap::Ending;
 pub type Answer = BoxStream<'static, Result<Bytes, StreamError>>;
 
 /// A body that ended before the provider was done. The caller sees its connection
-/// break, as the relay saw the provider's.
+/// break, as it would the provider's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StreamError {
     /// The provider's connection broke.
@@ -24,6 +25,9 @@ pub enum StreamError {
     /// Nothing came for too long.
     #[error("the model provider sent nothing for {0} s")]
     Silent(u64),
+    /// This process ends, and the answer with it.
+    #[error("the relay is ending; call again")]
+    Ending,
 }
 
 /// A body that is complete already.
@@ -39,6 +43,8 @@ pub(crate) struct Passage {
     pub(crate) meter: Option<Meter>,
     pub(crate) redactor: Redactor,
     pub(crate) idle: Duration,
+    /// Ends every answer.
+    pub(crate) ending: CancellationToken,
 }
 
 impl Passage {
@@ -54,7 +60,12 @@ impl Passage {
     /// The next bytes that may pass, and the passage if it goes on.
     async fn next(mut self) -> Option<(Result<Bytes, StreamError>, Option<Self>)> {
         loop {
-            match tokio::time::timeout(self.idle, self.body.next()).await {
+            let arrival = tokio::time::timeout(self.idle, self.body.next());
+            let Some(arrival) = self.ending.run_until_cancelled(arrival).await else {
+                self.settle(Outcome::Interrupted).await;
+                return Some((Err(StreamError::Ending), None));
+            };
+            match arrival {
                 Ok(Some(Ok(chunk))) => {
                     self.listen(&chunk).await;
                     let chunk = self.redactor.pass(chunk);

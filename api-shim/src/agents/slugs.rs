@@ -33,7 +33,7 @@ impl Slugs {
     }
 
     /// Takes the slug for this agent, or says that another has it.
-    pub async fn take(&self, slug: &str, workspace: &str, id: &str) -> Result<(), Problem> {
+    pub async fn take(&self, slug: &str, workspace: &str, id: &str) -> Result<Taken, Problem> {
         let me: Holder = (workspace.to_owned(), id.to_owned());
         let taken = || {
             Problem::conflict("SlugTaken", format!("another agent has the slug {slug:?}"))
@@ -46,13 +46,26 @@ impl Slugs {
             return Err(taken());
         }
         let entry = self.just_taken.entry(slug.to_owned()).or_insert(me.clone()).await;
-        if *entry.value() == me { Ok(()) } else { Err(taken()) }
+        if *entry.value() == me {
+            Ok(Taken { slug: slug.to_owned(), newly: entry.is_fresh() })
+        } else {
+            Err(taken())
+        }
     }
 
-    /// Gives a slug back that was not written after all.
-    pub async fn give_back(&self, slug: &str) {
-        self.just_taken.invalidate(slug).await;
+    /// Gives a slug back that was not written after all, unless another request for
+    /// the same agent had taken it before: that one may have written it.
+    pub async fn give_back(&self, Taken { slug, newly }: Taken) {
+        if newly {
+            self.just_taken.invalidate(&slug).await;
+        }
     }
+}
+
+/// A slug that a request has taken.
+pub struct Taken {
+    slug: String,
+    newly: bool,
 }
 
 fn holder_of(agent: &Agent) -> Holder {

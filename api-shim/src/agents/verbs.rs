@@ -5,7 +5,7 @@ mod intent;
 
 use std::{sync::Arc, time::Duration};
 
-use foundry_crds::{Agent, agent::DesiredState, meta::manager};
+use foundry_crds::{Agent, agent::DesiredState, condition, meta::manager};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
@@ -62,7 +62,7 @@ impl Verbs {
         let Some(seen) = self.await_operator(workspace, id, &written).await else {
             return self.cluster.read_agent(workspace, id).await;
         };
-        match refusal(&seen, &written) {
+        match refusal(verb, &seen, &written) {
             None => Ok(seen),
             Some(words) => {
                 if verb.starts()
@@ -137,11 +137,22 @@ fn acted(agent: &Agent, written: &Agent) -> bool {
         && status.observed_starts.unwrap_or(0) >= starts
 }
 
-/// What the cluster said when it refused what was written.
-fn refusal(seen: &Agent, written: &Agent) -> Option<String> {
-    let last = seen.status.as_ref()?.last_start.as_ref()?;
-    let of_this_start = last.starts.is_none_or(|starts| Some(starts) >= written.spec.starts);
-    last.refused.clone().filter(|_| of_this_start)
+/// What the cluster said when it refused what was written (LIFE-15). A refusal stays
+/// with the start it met, so of a verb that starts nothing only the condition tells
+/// whether it was refused as well.
+fn refusal(verb: Verb, seen: &Agent, written: &Agent) -> Option<String> {
+    let status = seen.status.as_ref()?;
+    let last = status.last_start.as_ref()?;
+    let refused = if verb.starts() {
+        last.starts.is_none_or(|starts| Some(starts) >= written.spec.starts)
+    } else {
+        status.conditions.iter().any(|told| {
+            told.type_ == condition::kind::READY
+                && told.reason == condition::reason::REFUSED
+                && told.observed_generation >= written.metadata.generation
+        })
+    };
+    last.refused.clone().filter(|_| refused)
 }
 
 #[cfg(test)]

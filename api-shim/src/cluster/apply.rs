@@ -126,7 +126,12 @@ impl Cluster {
             return Ok(read.clone());
         }
         let before = fields(&read.spec)?;
-        let after = fields(&spec)?;
+        let mut after = fields(&spec)?;
+        for (name, _) in before.iter().filter(|(_, value)| value.is_array()) {
+            // A list that became empty is said to be: left out of an apply, it would stay
+            // as whoever else owns it, a create among them, wrote it.
+            after.entry(name).or_insert_with(|| Value::Array(Vec::new()));
+        }
         let owned = owned_fields(read, manager);
         let applied = after
             .into_iter()

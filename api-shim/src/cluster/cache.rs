@@ -75,9 +75,14 @@ impl<K: Readable> Cache<K> {
 
     /// A copy of one object, when the cache has it and can read it.
     pub fn get(&self, namespace: &str, name: &str) -> Option<K> {
+        self.peek(namespace, name, K::clone)
+    }
+
+    /// What `look` makes of one object, when the cache has it and can read it.
+    pub fn peek<T>(&self, namespace: &str, name: &str, look: impl FnOnce(&K) -> T) -> Option<T> {
         let store = self.namespaces.get(namespace)?;
         let key = ObjectRef::new(name).within(namespace);
-        store.get(&key).and_then(|guarded| guarded.0.as_ref().ok().cloned())
+        store.get(&key).and_then(|guarded| guarded.0.as_ref().ok().map(look))
     }
 
     /// What `pick` makes of each object of a namespace, by name.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use self::keys::Keys;
 use super::{Actor, Claimed, Principal};
-use crate::{cluster::Cluster, problem::Problem};
+use crate::{app::Clock, cluster::Cluster, problem::Problem};
 
 /// Signatures accepted: asymmetric ones only, so that no published key can sign.
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::ES256, Algorithm::RS256, Algorithm::EdDSA];
@@ -40,8 +40,8 @@ pub struct Persons {
 
 impl Persons {
     /// Persons of this issuer.
-    pub fn new(issuer: Issuer, http: reqwest::Client, cluster: Arc<Cluster>) -> Self {
-        let keys = Keys::new(http, issuer.url.clone(), issuer.jwks_url.clone());
+    pub fn new(issuer: Issuer, http: reqwest::Client, cluster: Arc<Cluster>, clock: Clock) -> Self {
+        let keys = Keys::new(http, issuer.url.clone(), issuer.jwks_url.clone(), clock);
         Self { issuer, keys, cluster }
     }
 

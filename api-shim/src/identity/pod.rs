@@ -112,7 +112,10 @@ impl Pods {
             return Err(refusal.problem());
         }
         if let Some(principal) = self.known.get(&digest).await {
-            return Ok(principal);
+            if self.is_still(&principal) {
+                return Ok(principal);
+            }
+            self.known.invalidate(&digest).await;
         }
         // Boxed: a review is rare and its future large; every request would carry it.
         let review = Box::pin(async {
@@ -127,6 +130,18 @@ impl Pods {
         });
         // Callers of one token share one review, and so its failure.
         Box::pin(self.known.try_get_with(digest, review)).await.map_err(|problem| problem.repeat())
+    }
+
+    /// Whether what was found out about a pod still holds: an agent of the same name is
+    /// another one, and one that was given away acts as its new owner (AUTHZ-01).
+    fn is_still(&self, principal: &Principal) -> bool {
+        let Principal { subject, workspace, roles: _, actor } = principal;
+        let Actor::Agent { id, uid } = actor else { return false };
+        let same = self.cluster.agents.peek(workspace, id, |agent| {
+            agent.metadata.uid.as_ref() == Some(uid) && agent.spec.owner == *subject
+        });
+        // The cache may not have it yet; what is gone for good has no rows to reach.
+        same.unwrap_or(true)
     }
 
     async fn identify(&self, token: &str) -> Result<Principal, Failure> {

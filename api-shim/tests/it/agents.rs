@@ -68,6 +68,8 @@ async fn a_slug_is_taken_once_even_by_two_requests_at_the_same_moment() {
     app.until_listed(id).await;
     let late = create("late").await;
     assert_eq!(late.problem(StatusCode::CONFLICT), "SlugTaken");
+    let again = create(id).await;
+    assert_eq!(again.problem(StatusCode::CONFLICT), "AlreadyExists");
     app.create("third").await;
     let edit = ann.patch("/v1/agents/third", &json!({"slug": "scout"})).await;
     assert_eq!(edit.problem(StatusCode::CONFLICT), "SlugTaken");
@@ -164,6 +166,22 @@ async fn an_edit_changes_what_it_names_and_leaves_the_harness_to_whom_it_has() {
     assert_eq!(view["harness_id"], "agent-v2");
     let wrong = app.ann().patch("/v1/agents/scout", &json!({"tools": ["shell"]})).await;
     assert_eq!(wrong.problem(StatusCode::UNPROCESSABLE_ENTITY), "ToolNotPermitted");
+}
+
+/// LIFE-16
+#[tokio::test]
+async fn an_edit_can_take_every_tool_away() {
+    let app = TestApp::start().await;
+    let body = json!({"name": "scout", "harness_id": "agent-v1", "tools": ["search"]});
+    app.ann().post("/v1/agents", &body).await.expect(StatusCode::CREATED);
+    let none = json!({"tools": []});
+    let view = app.ann().patch("/v1/agents/scout", &none).await.expect(StatusCode::OK);
+    assert_eq!(view["tools"], json!([]));
+    assert_eq!(app.cluster.agent("scout").await.spec.tools, Vec::<String>::new());
+
+    // And a later edit does not bring them back.
+    app.ann().patch("/v1/agents/scout", &json!({"name": "S"})).await.expect(StatusCode::OK);
+    assert_eq!(app.cluster.agent("scout").await.spec.tools, Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -48,7 +48,7 @@ impl TestApp {
     pub async fn start_two_replicas() -> (Self, App) {
         let mut app = Self::start().await;
         let database = testenv::postgres().await.database().await;
-        let config = Config { database_url: Some(database), ..app.config.clone() };
+        let config = Config { database_url: Some(database.into()), ..app.config.clone() };
         let one = assemble(&config, &app.skew, &app.shutdown).await;
         app.router = foundry_api::router(one.clone());
         app.app = one;

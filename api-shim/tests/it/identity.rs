@@ -88,6 +88,26 @@ async fn the_token_of_a_deleted_pod_is_dead_within_thirty_seconds() {
     .await;
 }
 
+/// AUTHZ-01
+#[tokio::test]
+async fn a_pod_is_not_the_next_agent_of_its_agents_name() {
+    let app = TestApp::start().await;
+    app.create("scout").await;
+    let first = app.cluster.agent("scout").await;
+    let pod = app.pod("scout").await;
+    pod.get("/v1/agents/scout/inbox?wait_seconds=0").await.expect(StatusCode::OK);
+
+    app.cluster.agents().delete("scout", &kube::api::DeleteParams::default()).await.unwrap();
+    app.create("scout").await;
+    assert_ne!(app.cluster.agent("scout").await.metadata.uid, first.metadata.uid);
+    // Long before the answer of the token review is forgotten.
+    testenv::eventually("the pod is refused", Duration::from_secs(5), || async {
+        let status = pod.get("/v1/agents/scout/inbox?wait_seconds=0").await.status;
+        if status == StatusCode::UNAUTHORIZED { Ok(()) } else { Err(status.to_string()) }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_persons_token_must_be_of_the_issuer_for_us_and_in_time() {
     let app = TestApp::start().await;

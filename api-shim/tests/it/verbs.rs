@@ -129,6 +129,19 @@ async fn a_start_that_the_cluster_refuses_is_put_back_and_told_in_the_clusters_w
 
 /// LIFE-15
 #[tokio::test]
+async fn an_agent_whose_start_was_refused_can_be_stopped_and_put_away() {
+    let app = TestApp::start().await;
+    app.create("scout").await;
+    let _operator = app.cluster.play_operator(Some("exceeded quota: small"));
+    let refused = app.ann().act("/v1/agents/scout/start").await;
+    assert_eq!(refused.problem(StatusCode::SERVICE_UNAVAILABLE), "ClusterRefused");
+    for verb in ["stop", "expire", "archive"] {
+        app.ann().act(&format!("/v1/agents/scout/{verb}")).await.expect(StatusCode::OK);
+    }
+}
+
+/// LIFE-15
+#[tokio::test]
 async fn a_silent_operator_is_no_error_and_the_intent_is_kept() {
     let app = TestApp::start().await;
     app.create("scout").await;

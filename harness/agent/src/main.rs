@@ -53,14 +53,17 @@ fn start(settings: Settings) -> anyhow::Result<()> {
     if let Some(path) = &settings.lifeline {
         lifeline::watch(path, stop.clone())?;
     }
-    tokio::runtime::Builder::new_current_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)
         .thread_keep_alive(BLOCKING_IDLE)
         .thread_stack_size(BLOCKING_STACK)
         .build()
-        .context("failed to start the runtime")?
-        .block_on(run(settings, stop))
+        .context("failed to start the runtime")?;
+    let ended = runtime.block_on(run(settings, stop));
+    // A name look-up or a file that never answers must not hold up the end.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn run(settings: Settings, stop: CancellationToken) -> anyhow::Result<()> {

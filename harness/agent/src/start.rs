@@ -24,9 +24,10 @@ impl Start {
         Self { number, began: now, evaluations: 0, acted: false }
     }
 
-    /// Takes note of the number just read; a new one begins a new start.
+    /// Takes note of the number just read; a higher one begins a new start. A lower one
+    /// was read earlier: evaluations and wakes read the agent side by side.
     pub fn observe(&mut self, number: i64, now: Timestamp) -> Observed {
-        if number == self.number {
+        if number <= self.number {
             return Observed::Same;
         }
         *self = Self::begin(number, now);

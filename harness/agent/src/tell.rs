@@ -108,7 +108,7 @@ impl Teller {
             Some(place) => self.begun.swap_remove(place).1,
             None => name.to_owned(),
         };
-        self.lookups.push(Lookup { call, returned: text });
+        self.lookups.push(Lookup::new(call, &text));
     }
 
     fn measure(&mut self, reply: &Reply) {

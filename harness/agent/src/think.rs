@@ -94,7 +94,7 @@ impl Agent {
     fn pace(&self, ready: &Ready, stop: &Stop) {
         match stop {
             Stop::Failed(Failure::Model(error)) => {
-                if let Some(pacing) = error.retry_after {
+                if let Some(pacing) = error.retry_after.filter(|pacing| !pacing.is_zero()) {
                     let reason = format!("the provider asks to wait: {error}");
                     self.close_gate(&ready.agent, &reason, pacing.min(LONGEST_PACING));
                 }
@@ -123,7 +123,7 @@ impl Agent {
                 format!("{}; not finished", name(&outcome.stop))
             }
         };
-        self.mind().cycles.push(Cycle { at, what, lookups: told.lookups, conclusion });
+        self.mind().cycles.push(&Cycle { at, what, lookups: told.lookups, conclusion });
     }
 }
 

@@ -35,13 +35,14 @@ pub async fn drive(run: &mut Run, host: &mut dyn Host) -> Outcome {
     }
 }
 
-/// Hands the run what others asked of it since the last step. Input comes first, so that
-/// an interrupt goes on with it (KERN-27).
+/// Hands the run what others asked of it since the last step. An interrupt goes on with
+/// what was queued before it (KERN-27): it is looked for first and obeyed last.
 fn obey(run: &mut Run, control: &Control) {
+    let interrupted = control.take_interrupt();
     for input in control.take_queued() {
         run.steer(input);
     }
-    if control.take_interrupt() {
+    if interrupted {
         run.interrupt();
     }
     if control.pending() == Some(Signal::Abort) {

@@ -197,15 +197,19 @@ pub struct Usage {
 impl Usage {
     /// Adds another call's tokens.
     pub fn add(&mut self, other: Usage) {
-        self.input_tokens += other.input_tokens;
-        self.output_tokens += other.output_tokens;
-        self.cache_read_tokens += other.cache_read_tokens;
-        self.cache_write_tokens += other.cache_write_tokens;
-        self.reasoning_tokens += other.reasoning_tokens;
+        // The numbers are a provider's: one beyond sense must stop no run.
+        let sum = |field: &mut u64, more: u64| *field = field.saturating_add(more);
+        sum(&mut self.input_tokens, other.input_tokens);
+        sum(&mut self.output_tokens, other.output_tokens);
+        sum(&mut self.cache_read_tokens, other.cache_read_tokens);
+        sum(&mut self.cache_write_tokens, other.cache_write_tokens);
+        sum(&mut self.reasoning_tokens, other.reasoning_tokens);
     }
 
     /// All tokens of the call.
     pub fn total(&self) -> u64 {
-        self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
+        [self.output_tokens, self.cache_read_tokens, self.cache_write_tokens]
+            .into_iter()
+            .fold(self.input_tokens, u64::saturating_add)
     }
 }

@@ -17,6 +17,7 @@ pub struct Gate<C> {
 
 #[derive(Clone, Debug)]
 struct Closed<C> {
+    since: Timestamp,
     until: Timestamp,
     config: C,
     blocker: String,
@@ -41,7 +42,10 @@ impl<C: PartialEq> Gate<C> {
     /// Whether a cycle of an agent configured like this may be tried now.
     pub fn passes(&self, config: &C, now: Timestamp) -> bool {
         match &self.closed {
-            Some(closed) => now >= closed.until || *config != closed.config,
+            Some(Closed { since, until, config: closed_for, blocker: _ }) => {
+                // A clock that was set back says nothing of how long we waited.
+                !(*since..*until).contains(&now) || config != closed_for
+            }
             None => true,
         }
     }
@@ -55,7 +59,7 @@ impl<C: PartialEq> Gate<C> {
             _ => Blocked::New,
         };
         let until = now.saturating_add(time).unwrap_or(Timestamp::MAX);
-        self.closed = Some(Closed { until, config, blocker });
+        self.closed = Some(Closed { since: now, until, config, blocker });
         told
     }
 

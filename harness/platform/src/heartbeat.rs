@@ -30,9 +30,10 @@ impl Vitals {
         Self { process_id, generation: AtomicI64::new(0), context_percent: AtomicU8::new(UNKNOWN) }
     }
 
-    /// Takes note of the start number last read.
+    /// Takes note of a start number that was read. Numbers only rise: a lower one was
+    /// read earlier.
     pub fn set_generation(&self, generation: i64) {
-        self.generation.store(generation, Ordering::Relaxed);
+        self.generation.fetch_max(generation, Ordering::Relaxed);
     }
 
     /// Takes note of how full the model's context was.

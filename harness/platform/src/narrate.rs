@@ -1,6 +1,9 @@
 //! How a turn is told, line by line: first the arguments, then the outcome (LOOP-21).
 
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::text::cut;
 
@@ -64,19 +67,29 @@ fn argument(value: &Value) -> String {
 
 /// A count where the result is a list, else how it begins.
 fn outcome(result: &str) -> String {
-    let count = serde_json::from_str::<Value>(result).ok().and_then(|value| match value {
-        Value::Array(items) => Some(items.len()),
-        Value::Object(fields) => {
-            ["items", "results"].iter().find_map(|name| Some(fields.get(*name)?.as_array()?.len()))
-        }
-        _ => None,
-    });
-    match count {
+    match count(result) {
         Some(1) => "1 result".to_owned(),
         Some(count) => format!("{count} results"),
         None if result.trim().is_empty() => "nothing".to_owned(),
         None => cut(&one_line(result), OUTCOME_BYTES),
     }
+}
+
+/// How many items a result lists. Counted without building them: a result may be
+/// megabytes long.
+fn count(result: &str) -> Option<usize> {
+    #[derive(Deserialize)]
+    struct Lists<'a> {
+        #[serde(borrow)]
+        items: Option<&'a RawValue>,
+        #[serde(borrow)]
+        results: Option<&'a RawValue>,
+    }
+    let length = |json: &str| Some(serde_json::from_str::<Vec<IgnoredAny>>(json).ok()?.len());
+    length(result).or_else(|| {
+        let Lists { items, results } = serde_json::from_str(result).ok()?;
+        [items, results].into_iter().flatten().find_map(|list| length(list.get()))
+    })
 }
 
 fn one_line(text: &str) -> String {
@@ -109,7 +122,7 @@ mod tests {
     #[case(r#"{"id":"ann"}"#, r#"{"id":"ann"}"#)]
     #[case(r#"{"items":"none","results":[[1,2],{"a":[3]}]}"#, "2 results")]
     #[case(r#"{"unchanged":true,"items":[]}"#, "0 results")]
-    #[case(r#"[1,2"#, "[1,2")]
+    #[case("[1,2", "[1,2")]
     #[case("7", "7")]
     fn an_outcome_is_a_count_or_how_the_result_begins(#[case] result: &str, #[case] told: &str) {
         assert_eq!(outcome(result), told);

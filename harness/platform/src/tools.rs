@@ -44,15 +44,17 @@ fn read_failed(error: &ClientError) -> ToolError {
     ToolError::Failed(error.to_string())
 }
 
-/// A failed write: without an answer nobody knows whether it took effect.
+/// A failed write: without the API's own answer nobody knows whether it took effect.
 fn write_failed(error: &ClientError) -> ToolError {
     match error.failure {
-        Failure::TimedOut => ToolError::Unknown(error.to_string()),
-        Failure::Status { .. }
+        Failure::TimedOut
         | Failure::Unreachable(_)
         | Failure::Unreadable(_)
-        | Failure::NoToken(_)
-        | Failure::Unsendable(_) => ToolError::Failed(error.to_string()),
+        // A gateway's words, not the API's.
+        | Failure::Status { status: 502 | 504, .. } => ToolError::Unknown(error.to_string()),
+        Failure::Status { .. } | Failure::NoToken(_) | Failure::Unsendable(_) => {
+            ToolError::Failed(error.to_string())
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! The log: numbered without gaps, read by cursor.
 
-use foundry_store::{AgentKey, Appended, Error, LogEvent, LogPage, MAX_APPEND, Store};
+use foundry_store::{
+    AgentKey, Appended, Error, LogEvent, LogPage, MAX_APPEND, MAX_LOG_PAGE_BYTES, Store,
+};
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use rstest::rstest;
@@ -66,6 +68,31 @@ async fn a_repeated_event_is_stored_once_and_takes_no_number(
     assert_eq!(other, Appended { accepted: 1, last_sequence: 1 }, "ids are one agent's");
     let page = store.read_log(&ann(), 0, 10, None).await.unwrap();
     assert_eq!(messages(&page), ["1", "2", "3"]);
+}
+
+/// ROUTE-11
+#[rstest]
+#[tokio::test]
+async fn a_page_of_long_lines_ends_early_and_loses_none(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let (store, _folder) = backend.store().await;
+    let long = "x".repeat(MAX_LOG_PAGE_BYTES / 2);
+    let mut longest = event("tool", "");
+    longest.data = Some(json!(format!("{long}{long}")));
+    let events = [event("tool", &long), event("tool", &long), longest, event("tool", "last")];
+    append(&store, &ann(), &events).await;
+    let (mut after, mut pages) = (0, Vec::new());
+    loop {
+        let page = store.read_log(&ann(), after, 500, None).await.unwrap();
+        if page.lines.is_empty() {
+            break;
+        }
+        assert!(!page.reset);
+        after = page.next_after;
+        pages.push(page.lines.iter().map(|line| line.sequence).collect::<Vec<_>>());
+    }
+    assert_eq!(pages, [vec![1, 2], vec![3], vec![4]]);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! What goes with an agent, and what stays.
 
-use foundry_store::{AgentKey, PageRequest};
+use foundry_store::{AgentKey, Class, PageRequest};
 use foundry_store::{Author, Beat, LogEvent, NewDelivery, NewMemory, NewWake, Run, Store, Tier};
 use pretty_assertions::assert_eq;
 use rstest::rstest;
@@ -81,5 +81,5 @@ async fn a_store_that_is_open_answers_a_ping(
     let (store, _folder) = backend.store().await;
     store.ping().await.unwrap();
     store.close().await;
-    assert!(store.ping().await.is_err());
+    assert_eq!(store.ping().await.unwrap_err().class(), Class::Transient);
 }

@@ -20,12 +20,14 @@ pub async fn measure() -> Result<Vec<Figure>> {
         let name = format!("bench-{number}");
         let start = Instant::now();
         world.create_agent(&name).await?;
-        within(&format!("{name} asks its model"), DEADLINE, || asks(&world, &name, 1)).await?;
+        within(&format!("{name} asks its model"), DEADLINE, || async { asks(&world, &name, 1) })
+            .await?;
         seconds.push(start.elapsed().as_secs_f64());
     }
     // Idle: it has thought more than once and waits for its next turn.
     let name = format!("bench-{}", AGENTS - 1);
-    within(&format!("{name} evaluates again"), DEADLINE, || asks(&world, &name, 6)).await?;
+    within(&format!("{name} evaluates again"), DEADLINE, || async { asks(&world, &name, 6) })
+        .await?;
     let mut resident = Vec::new();
     for harness in world.stack.harnesses()? {
         resident.push(memory_mib(harness.pid, "VmRSS")?);
@@ -49,7 +51,7 @@ pub async fn measure() -> Result<Vec<Figure>> {
 }
 
 /// Whether the agent has sent this many model requests; each names its agent.
-async fn asks(world: &World, agent: &str, wanted: usize) -> Result<()> {
+fn asks(world: &World, agent: &str, wanted: usize) -> Result<()> {
     let requests = std::fs::read_to_string(world.stack.capture()).unwrap_or_default();
     let asked = requests.lines().filter(|line| line.contains(agent)).count();
     ensure!(asked >= wanted, "{asked} model requests");

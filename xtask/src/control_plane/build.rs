@@ -38,7 +38,7 @@ pub(super) async fn build(module: &GoModule, kept: &Path) -> Result<()> {
     Ok(())
 }
 
-fn ensure_go() -> Result<()> {
+pub(super) fn ensure_go() -> Result<()> {
     let works = Command::new("go").arg("version").output().is_ok_and(|it| it.status.success());
     ensure!(
         works,

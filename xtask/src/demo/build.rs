@@ -9,15 +9,14 @@ use tokio::process::Command;
 
 use crate::{control_plane, repository};
 
-/// Both builds side by side: the Go one takes as long as the Rust one.
+/// Both builds side by side: the Go one takes as long as the Rust one. Neither
+/// begins when the other cannot.
 pub(super) async fn everything(kubeconfig: Option<&Path>) -> Result<()> {
-    let cluster = async {
-        match kubeconfig {
-            Some(_) if super::kubectl::on_path() => Ok(()),
-            _ => control_plane::ensure().await,
-        }
-    };
-    tokio::try_join!(executables(), cluster).map(drop)
+    if kubeconfig.is_some() && super::kubectl::on_path() {
+        return executables().await;
+    }
+    control_plane::ensure_possible()?;
+    tokio::try_join!(executables(), control_plane::ensure()).map(drop)
 }
 
 async fn executables() -> Result<()> {

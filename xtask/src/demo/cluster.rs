@@ -1,19 +1,18 @@
 //! The cluster the demo runs on: a person's own, or one that it starts.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use foundry_crds::meta::DEFAULT_NAMESPACE;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::PostParams;
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config};
+use kube::config::AuthInfo;
+use kube::{Api, Client};
 use testenv::{ControlPlane, Durability, Executables};
 
+use super::kubeconfig::{self, write_private};
 use super::kubectl::{self, Kubectl};
 
 /// Longer than an evening.
@@ -46,19 +45,14 @@ impl Cluster {
         }
     }
 
-    async fn theirs(kubeconfig: &Path, kubeconfigs: PathBuf) -> Result<Self> {
-        let client = client(kubeconfig).await?;
-        let named = || format!("the cluster of {} does not answer", kubeconfig.display());
-        tokio::time::timeout(Duration::from_secs(15), client.apiserver_version())
-            .await
-            .with_context(named)?
-            .with_context(named)?;
+    async fn theirs(path: &Path, kubeconfigs: PathBuf) -> Result<Self> {
+        let client = kubeconfig::answering_client(path).await?;
         let program = if kubectl::on_path() {
             PathBuf::from("kubectl")
         } else {
             Executables::find()?.kubectl
         };
-        let admin = administrator(program, kubeconfig.to_path_buf());
+        let admin = administrator(program, path.to_path_buf());
         let person =
             Kubectl { namespace: Some(DEFAULT_NAMESPACE), person: Some(PERSON), ..admin.clone() };
         Ok(Self { client, admin, person, kubeconfigs, own: None })
@@ -87,7 +81,7 @@ impl Cluster {
     /// but its own.
     pub async fn service_account_kubeconfig(&self, name: &str) -> Result<PathBuf> {
         let token = self.token(name).await?;
-        let mut kubeconfig = read(&self.admin.kubeconfig)?;
+        let mut kubeconfig = kubeconfig::read(&self.admin.kubeconfig)?;
         let current = kubeconfig.current_context.clone().context("no context is current")?;
         kubeconfig.contexts.retain(|context| context.name == current);
         let context = kubeconfig.contexts.first_mut().and_then(|named| named.context.as_mut());
@@ -130,31 +124,4 @@ impl Cluster {
 
 fn administrator(program: PathBuf, kubeconfig: PathBuf) -> Kubectl {
     Kubectl { program, kubeconfig, namespace: None, person: None }
-}
-
-async fn client(kubeconfig: &Path) -> Result<Client> {
-    let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(read(kubeconfig)?, &options).await;
-    let config = config.with_context(|| {
-        format!("{} leads to no cluster; correct it, or unset KUBECONFIG", kubeconfig.display())
-    })?;
-    Client::try_from(config)
-        .with_context(|| format!("failed to make a client of {}", kubeconfig.display()))
-}
-
-fn read(path: &Path) -> Result<Kubeconfig> {
-    Kubeconfig::read_from(path).map_err(|error| {
-        // The parser draws the place over several lines; its first says what it is.
-        let cause = format!("{:#}", anyhow::Error::new(error));
-        let cause = cause.lines().next().unwrap_or_default();
-        let path = path.display();
-        anyhow!("{path} is no kubeconfig; correct it, or unset KUBECONFIG: {cause}")
-    })
-}
-
-fn write_private(path: &Path, text: &str) -> Result<()> {
-    let failed = || format!("failed to write {}", path.display());
-    fs::write(path, "").with_context(failed)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).with_context(failed)?;
-    fs::write(path, text).with_context(failed)
 }

@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use testenv::workspace_root;
 
 use super::cluster::Cluster;
 use super::folder::DataFolder;
+use super::story::AGENT;
 
 /// Applies it as the person: a kustomization over the example that only says where
 /// the model is in this run.
@@ -29,6 +30,22 @@ pub(super) async fn apply(cluster: &Cluster, model_url: &str, folder: &DataFolde
     fs::write(&file, format!("{kustomization:#}\n"))
         .with_context(|| format!("failed to write {}", file.display()))?;
     cluster.person.show(&["apply", "-k", &run.display().to_string()]).await
+}
+
+/// The manifest leaves it open whether the agent should run, and an earlier run may
+/// have ended with somebody stopping it. Takes that word back, whoever said it.
+pub(super) async fn take_back_what_was_stopped(cluster: &Cluster) -> Result<()> {
+    let words = "jsonpath={.spec.lifecycle}/{.spec.desiredState}";
+    let said = cluster.person.run(&["get", "agent", AGENT, "-o", words]).await?;
+    if said.trim() == "/" {
+        return Ok(());
+    }
+    ensure!(
+        !said.starts_with("archive"),
+        "agent {AGENT} is archived, which is for good; start over with --fresh"
+    );
+    let patch = r#"{"spec":{"lifecycle":null,"desiredState":null}}"#;
+    cluster.person.show(&["patch", "agent", AGENT, "--type", "merge", "--patch", patch]).await
 }
 
 /// kustomize takes bases by relative path only. Both paths are absolute and real.

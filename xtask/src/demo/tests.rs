@@ -26,6 +26,11 @@ async fn a_person_applies_the_quickstart_with_this_runs_addresses() {
     }
     assert_eq!(field(&cluster.person, "agent/scout", "{.spec.owner}").await, cluster::PERSON);
 
+    let stop = r#"{"spec":{"desiredState":"completed"}}"#;
+    cluster.person.run(&["patch", "agent/scout", "--type=merge", "--patch", stop]).await.unwrap();
+    quickstart::take_back_what_was_stopped(&cluster).await.unwrap();
+    assert_eq!(field(&cluster.person, "agent/scout", "{.spec.desiredState}").await, "");
+
     let theirs = cluster.admin.kubeconfig.clone();
     a_cluster_of_ones_own_serves_as_well(&theirs, scratch.path()).await;
     cluster.stop().await.unwrap();

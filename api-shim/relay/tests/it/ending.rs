@@ -139,6 +139,38 @@ async fn a_provider_that_falls_silent_is_given_up() {
     assert_eq!(setup.settled_usage().await.outcome, "interrupted");
 }
 
+/// BIND-04
+#[tokio::test]
+async fn a_shutdown_ends_an_answer_under_way_and_what_it_used_is_recorded() {
+    let (model, setup) = (ModelServer::start().await, setup().await);
+    setup.model("house", Provider::OpenAi, &model.url());
+    model.script([Reply::text("Half of it.").broken(Point::Text, Break::Silence)]);
+    let answer = setup.forward(Wire::OpenAi, streamed(Wire::OpenAi, "house")).await;
+    let both = async { tokio::join!(read(answer), setup.relay.close()) };
+    let ((_, body), ()) = tokio::time::timeout(DEADLINE, both).await.expect("it ends");
+    assert_eq!(body, Err(StreamError::Ending));
+    assert_eq!(setup.settled_usage().await.outcome, "interrupted");
+}
+
+/// BIND-04
+#[tokio::test]
+async fn a_shutdown_ends_a_call_that_waits_for_its_provider() {
+    let (model, setup) = (ModelServer::start().await, setup().await);
+    setup.model("house", Provider::OpenAi, &model.url());
+    let gate = Gate::new();
+    model.script([Reply::text("too late").held(Point::Headers, &gate)]);
+    let close = async {
+        gate.reached().await;
+        setup.relay.close().await;
+    };
+    let call = setup.forward(Wire::OpenAi, streamed(Wire::OpenAi, "house"));
+    let both = async { tokio::join!(call, close) };
+    let (answer, ()) = tokio::time::timeout(DEADLINE, both).await.expect("it ends");
+    let (status, problem) = read_json(answer).await;
+    assert_eq!((status.as_u16(), problem["reason"].as_str()), (503, Some("Ending")));
+    assert_eq!(setup.settled_usage().await.outcome, "interrupted");
+}
+
 #[tokio::test]
 async fn a_store_that_is_away_holds_no_answer_back_for_long() {
     let (model, setup) = (ModelServer::start().await, setup().await);

@@ -3,6 +3,7 @@ use foundry_crds::{
     agent::{LastStart, Lifecycle, Lifetime},
 };
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use pretty_assertions::assert_eq;
 use rstest::rstest;
 
@@ -110,4 +111,37 @@ fn an_operator_has_acted_only_when_it_saw_this_very_write() {
     assert!(!seen(6, 3));
     assert!(!seen(7, 2));
     assert!(seen(7, 3));
+}
+
+/// LIFE-15
+#[test]
+fn a_refused_start_is_told_to_that_start_and_a_refused_stop_to_that_stop() {
+    let mut seen = agent(Persistent, Active, Stopped);
+    seen.metadata.generation = Some(7);
+    let written = seen.clone();
+    let words = "quota".to_owned();
+    let last = |starts| LastStart {
+        number: 1,
+        at: None,
+        refused: Some(words.clone()),
+        starts: Some(starts),
+    };
+    let ready = |observed| Condition {
+        type_: condition::kind::READY.to_owned(),
+        status: "False".to_owned(),
+        reason: condition::reason::REFUSED.to_owned(),
+        message: String::new(),
+        last_transition_time: Time(NOW),
+        observed_generation: Some(observed),
+    };
+    let mut told = |verb, starts, conditions: Vec<Condition>| {
+        let last_start = Some(last(starts));
+        seen.status = Some(AgentStatus { last_start, conditions, ..AgentStatus::default() });
+        refusal(verb, &seen, &written)
+    };
+    assert_eq!(told(Verb::Start, 3, vec![]).as_ref(), Some(&words));
+    assert_eq!(told(Verb::Start, 2, vec![]), None, "an earlier start's");
+    assert_eq!(told(Verb::Stop, 3, vec![]), None, "the start's, not the stop's");
+    assert_eq!(told(Verb::Stop, 3, vec![ready(6)]), None, "of an earlier write");
+    assert_eq!(told(Verb::Stop, 2, vec![ready(7)]).as_ref(), Some(&words));
 }

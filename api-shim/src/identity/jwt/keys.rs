@@ -1,20 +1,24 @@
-//! The issuer's public keys: cached, and fetched again when a token names a key that
-//! is not among them, but not more often than every few seconds.
+//! The issuer's public keys: cached, and fetched again when they are old or a token names
+//! a key that is not among them, but not more often than every few seconds.
 
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use jiff::{SignedDuration, Timestamp};
 use jsonwebtoken::{
     DecodingKey,
     jwk::{Jwk, JwkSet},
 };
 use serde::Deserialize;
-use tokio::{sync::Mutex, time::Instant};
+use tokio::sync::Mutex;
 
-use crate::problem::Problem;
+use crate::{app::Clock, problem::Problem};
 
 /// Shortest time between two fetches, whatever keys callers invent.
-const MIN_BETWEEN_FETCHES: Duration = Duration::from_secs(5);
+const MIN_BETWEEN_FETCHES: SignedDuration = SignedDuration::from_secs(5);
+/// How long fetched keys are believed: a key that the issuer takes back is refused after
+/// that.
+const BELIEVED: SignedDuration = SignedDuration::from_mins(10);
 /// Time one fetch may take.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Largest key document that is read.
@@ -24,8 +28,22 @@ pub struct Keys {
     http: reqwest::Client,
     issuer: String,
     jwks_url: Option<String>,
-    known: ArcSwap<JwkSet>,
-    last_fetch: Mutex<Option<Instant>>,
+    clock: Clock,
+    known: ArcSwap<Known>,
+    last: Mutex<Option<Attempt>>,
+}
+
+/// What a fetch brought.
+struct Known {
+    keys: JwkSet,
+    fetched_at: Timestamp,
+}
+
+/// The last fetch.
+#[derive(Clone, Copy)]
+struct Attempt {
+    at: Timestamp,
+    succeeded: bool,
 }
 
 #[derive(Deserialize)]
@@ -34,40 +52,71 @@ struct Discovery {
 }
 
 impl Keys {
-    pub fn new(http: reqwest::Client, issuer: String, jwks_url: Option<String>) -> Self {
-        let known = ArcSwap::from_pointee(JwkSet { keys: Vec::new() });
-        Self { http, issuer, jwks_url, known, last_fetch: Mutex::new(None) }
+    pub fn new(
+        http: reqwest::Client,
+        issuer: String,
+        jwks_url: Option<String>,
+        clock: Clock,
+    ) -> Self {
+        let none = Known { keys: JwkSet::default(), fetched_at: Timestamp::UNIX_EPOCH };
+        let known = ArcSwap::from_pointee(none);
+        Self { http, issuer, jwks_url, clock, known, last: Mutex::new(None) }
     }
 
     pub async fn find(&self, kid: &str) -> Result<DecodingKey, Problem> {
-        if let Some(key) = self.known.load().find(kid) {
-            return decoding(key);
+        match self.known.load().keys.find(kid) {
+            Some(key) if self.are_recent() => return decoding(key),
+            // Old keys serve while one caller fetches, and while the issuer is away.
+            Some(_) => {
+                if let Ok(mut last) = self.last.try_lock() {
+                    self.refresh(&mut last).await;
+                }
+            }
+            None => {
+                let mut last = self.last.lock().await;
+                // Somebody else may have fetched while we waited for the lock.
+                if self.known.load().keys.find(kid).is_none() && !self.refresh(&mut last).await {
+                    return Err(Problem::unavailable(
+                        "IssuerUnavailable",
+                        "the token's issuer does not answer",
+                    ));
+                }
+            }
         }
-        self.refresh(kid).await?;
         let known = self.known.load();
-        let key = known.find(kid).ok_or_else(|| {
+        let key = known.keys.find(kid).ok_or_else(|| {
             Problem::unauthenticated("the token's key (kid) is not of this issuer")
         })?;
         decoding(key)
     }
 
-    async fn refresh(&self, kid: &str) -> Result<(), Problem> {
-        let mut last_fetch = self.last_fetch.lock().await;
-        // Somebody else may have fetched while we waited for the lock.
-        let recently = last_fetch.is_some_and(|last| last.elapsed() < MIN_BETWEEN_FETCHES);
-        if recently || self.known.load().find(kid).is_some() {
-            return Ok(());
+    fn are_recent(&self) -> bool {
+        self.clock.now().duration_since(self.known.load().fetched_at) < BELIEVED
+    }
+
+    /// Fetches the keys, unless that was tried just now; says whether the last try
+    /// brought them.
+    async fn refresh(&self, last: &mut Option<Attempt>) -> bool {
+        let now = self.clock.now();
+        if let Some(attempt) = last
+            && now.duration_since(attempt.at) < MIN_BETWEEN_FETCHES
+        {
+            return attempt.succeeded;
         }
-        *last_fetch = Some(Instant::now());
-        let keys = tokio::time::timeout(FETCH_TIMEOUT, self.fetch())
+        let fetched = tokio::time::timeout(FETCH_TIMEOUT, self.fetch())
             .await
-            .unwrap_or_else(|_| Err("no answer in time".to_owned()))
-            .map_err(|cause| {
+            .unwrap_or_else(|_| Err("no answer in time".to_owned()));
+        *last = Some(Attempt { at: self.clock.now(), succeeded: fetched.is_ok() });
+        match fetched {
+            Ok(keys) => {
+                self.known.store(Known { keys, fetched_at: now }.into());
+                true
+            }
+            Err(cause) => {
                 tracing::warn!(issuer = %self.issuer, %cause, "failed to fetch the issuer's keys");
-                Problem::unavailable("IssuerUnavailable", "the token's issuer does not answer")
-            })?;
-        self.known.store(std::sync::Arc::new(keys));
-        Ok(())
+                false
+            }
+        }
     }
 
     async fn fetch(&self) -> Result<JwkSet, String> {
@@ -99,3 +148,6 @@ fn decoding(key: &Jwk) -> Result<DecodingKey, Problem> {
     DecodingKey::from_jwk(key)
         .map_err(|error| Problem::unauthenticated(format!("the issuer's key is unusable: {error}")))
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,11 +44,11 @@ pub async fn create_agent(
 
     let slug = slug_of(&agent);
     let id = agent.metadata.name.clone().unwrap_or_default();
-    app.slugs.take(&slug, name, &id).await?;
+    let taken = app.slugs.take(&slug, name, &id).await?;
     match write(&app, name, &id, &agent).await {
         Ok(created) => Ok((StatusCode::CREATED, Json(view::of(&created, Rows::default())))),
         Err(problem) => {
-            app.slugs.give_back(&slug).await;
+            app.slugs.give_back(taken).await;
             Err(problem)
         }
     }

@@ -43,17 +43,14 @@ pub async fn edit_agent(
     let edit: EditAgent = payload.parse()?;
     let workspace = &caller.0.workspace;
     let taken = match &edit.slug {
-        Some(slug) => {
-            app.slugs.take(slug, workspace, &id).await?;
-            Some(slug.clone())
-        }
+        Some(slug) => Some(app.slugs.take(slug, workspace, &id).await?),
         None => None,
     };
     match write(&app, workspace, &id, &edit).await {
         Ok(agent) => show(&app, &agent).await,
         Err(problem) => {
-            if let Some(slug) = taken {
-                app.slugs.give_back(&slug).await;
+            if let Some(taken) = taken {
+                app.slugs.give_back(taken).await;
             }
             Err(problem)
         }

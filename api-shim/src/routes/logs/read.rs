@@ -21,7 +21,7 @@ use crate::{
 pub struct LogQuery {
     /// Lines after this sequence; 0 or nothing begins with the oldest.
     after: Option<i64>,
-    /// Lines in the page; 50 by default, 500 at most.
+    /// Lines in the page; 50 by default, 500 at most, fewer where lines are long.
     limit: Option<u32>,
     /// Only lines of this kind.
     kind: Option<String>,

@@ -11,10 +11,10 @@ fn at(text: &str) -> Timestamp {
 
 fn log() -> WorkingSet {
     let mut log = WorkingSet::default();
-    log.push(Cycle {
+    log.push(&Cycle {
         at: at("2026-01-02T10:00:00Z"),
         what: "evaluation 1 of start 7".to_owned(),
-        lookups: vec![Lookup { call: "recall query=x".to_owned(), returned: "[]".to_owned() }],
+        lookups: vec![Lookup::new("recall query=x".to_owned(), "[]")],
         conclusion: "Nothing is due.".to_owned(),
     });
     log

@@ -161,23 +161,3 @@ async fn input_queued_while_a_tool_runs_is_in_the_next_request() {
     let said = format!("{:?}", host.asked[1].request.messages.last());
     assert!(said.contains("also look there"), "{said}");
 }
-
-/// KERN-27
-#[test]
-fn an_interrupt_never_overtakes_the_input_that_was_queued_before_it() {
-    for _ in 0..2_000 {
-        let mut run = run_with(settings(), vec![echo()]);
-        let control = Control::default();
-        let other = control.clone();
-        let redirects = std::thread::spawn(move || {
-            other.steer(UserInput::from("this instead"));
-            other.interrupt();
-        });
-        while !redirects.is_finished() {
-            obey(&mut run, &control);
-        }
-        obey(&mut run, &control);
-        let step = run.step(crate::scenes::NOW);
-        assert!(matches!(step, crate::Step::CallModel(_)), "not redirected: {step:?}");
-    }
-}

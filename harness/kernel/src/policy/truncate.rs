@@ -16,6 +16,9 @@ pub fn settled(settled: Settled, limit_bytes: usize, form: ResultForm) -> Settle
             // A failure is prose, whatever form the tool's output has.
             Settled::failed(marked(&message, limit_bytes))
         }
+        Settled::Unknown { reason } if reason.len() > limit_bytes => {
+            Settled::unknown(marked(&reason, limit_bytes))
+        }
         Settled::Output { .. }
         | Settled::Failed { .. }
         | Settled::Unknown { .. }

@@ -363,9 +363,7 @@ fn streamed(wire: Wire, events: &[Value]) -> Result<Reply, LlmError> {
 #[test]
 fn an_empty_word_is_no_stop_reason_so_that_a_cut_stream_is_no_reply() {
     // Some compatible servers write it into every chunk.
-    let piece = |reason: &str| {
-        json!({"choices": [{"index": 0, "delta": {"content": "So far"}, "finish_reason": reason}]})
-    };
+    let piece = |reason: &str| json!({"choices": [{"index": 0, "delta": {"content": "So far"}, "finish_reason": reason}]});
     let cut = streamed(Wire::OpenAi, &[piece("")]).unwrap_err();
     assert_eq!(cut.kind, crate::ErrorKind::Broken);
     let whole = streamed(Wire::OpenAi, &[piece(""), piece("stop"), piece("")]).unwrap();

@@ -50,25 +50,32 @@ impl Shipper {
     /// Posts until nothing waits, however long the API is away.
     async fn ship_all(&mut self) {
         while !self.shared.queue().is_empty() {
-            let mut batch = Batch::take(&self.shared, MAX_LOG_EVENTS);
-            match self.api.post_logs(&batch.events).await {
+            match self.ship_batch().await {
                 Ok(()) => {
-                    batch.events.clear();
                     self.backoff.succeeded();
                     self.report_dropped();
                 }
-                Err(error) if refuses_the_events(&error) => self.ship_one_by_one(batch).await,
-                Err(error) => {
-                    drop(batch);
-                    self.wait_after(&error).await;
-                }
+                Err(error) => self.wait_after(&error).await,
             }
+        }
+    }
+
+    /// Posts the oldest events; those not stored are back in the queue after a failure.
+    async fn ship_batch(&self) -> Result<(), ClientError> {
+        let mut batch = Batch::take(&self.shared, MAX_LOG_EVENTS);
+        match self.api.post_logs(&batch.events).await {
+            Ok(()) => {
+                batch.events.clear();
+                Ok(())
+            }
+            Err(error) if refuses_the_events(&error) => self.ship_one_by_one(&mut batch).await,
+            Err(error) => Err(error),
         }
     }
 
     /// The API will not have this batch as it is: one bad event must not hold up
     /// all that come after it.
-    async fn ship_one_by_one(&mut self, mut batch: Batch) {
+    async fn ship_one_by_one(&self, batch: &mut Batch) -> Result<(), ClientError> {
         while let Some(event) = batch.events.first() {
             match self.api.post_logs(std::slice::from_ref(event)).await {
                 Ok(()) => {}
@@ -81,11 +88,11 @@ impl Shipper {
                         None,
                     ));
                 }
-                // Back in the queue by the batch's drop, and to the outer loop.
-                Err(_) => return,
+                Err(error) => return Err(error),
             }
             batch.events.remove(0);
         }
+        Ok(())
     }
 
     async fn wait_after(&mut self, error: &ClientError) {

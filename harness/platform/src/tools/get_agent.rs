@@ -6,6 +6,7 @@ use foundry_kernel::{Execute, ToolError};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use super::unchanged::MARK_BYTES;
 use super::{arguments, read_failed, result, shown};
 use crate::api::Api;
 use crate::catalog::RESULT_BYTES;
@@ -25,7 +26,7 @@ impl Execute for GetAgent {
         let Arguments { agent_id } = arguments(given)?;
         let agent = self.0.get_agent(&agent_id).await.map_err(|error| read_failed(&error))?;
         let whole = result(&InOrder { agent: &agent, instructions: &agent.instructions })?;
-        if whole.len() <= RESULT_BYTES {
+        if whole.len() <= RESULT_BYTES - MARK_BYTES {
             return Ok(whole);
         }
         // LOOP-08: a cut must not take the identity, so the instructions go.

@@ -6,6 +6,10 @@ use async_trait::async_trait;
 use foundry_kernel::{Execute, ToolError};
 use serde_json::{Map, Value};
 
+/// Begins an object that is marked.
+const MARKED: &str = r#"{"unchanged":true,"#;
+/// What the mark adds to an object.
+pub(super) const MARK_BYTES: usize = MARKED.len() - 1;
 /// Calls remembered of one tool; then it forgets them all.
 const CALLS: usize = 128;
 
@@ -48,7 +52,7 @@ impl Execute for Unchanged {
 fn marked(result: &str) -> String {
     match result.strip_prefix('{') {
         Some("}") => r#"{"unchanged":true}"#.to_owned(),
-        Some(fields) => format!(r#"{{"unchanged":true,{fields}"#),
+        Some(fields) => format!("{MARKED}{fields}"),
         None => format!("(unchanged) {result}"),
     }
 }

@@ -207,6 +207,19 @@ fn a_ttl_beyond_what_a_deadline_can_say_is_cut_to_it() {
     assert_eq!(spec.active_deadline_seconds, Some(i64::from(i32::MAX)));
 }
 
+/// LIFE-07: an operator that was away must still find that it finished, or it would run
+/// again.
+#[test]
+fn a_finished_job_is_kept_until_the_agent_is_over() {
+    let mut observed = ephemeral();
+    observed.spec.ttl_at = Some(in_seconds(90_000));
+    let spec = job(&planned(&observed)).spec.clone().unwrap();
+    assert_eq!(spec.ttl_seconds_after_finished, Some(90_000));
+    observed.spec.ttl_at = Some(in_seconds(60));
+    let spec = job(&planned(&observed)).spec.clone().unwrap();
+    assert_eq!(spec.ttl_seconds_after_finished, Some(3_600), "long enough to be looked at");
+}
+
 /// LIFE-08, LIFE-09
 #[test]
 fn a_start_after_stop_removes_the_earlier_job_before_it_makes_the_next() {
@@ -326,6 +339,47 @@ fn a_changed_harness_rolls_no_pod() {
         Some(HarnessSpec { image: Some("other:2".to_owned()), ..HarnessSpec::default() });
     let plan = planned(&observed);
     assert_eq!((plan.make, plan.remove), (None, vec![]));
+}
+
+/// LIFE-16: what is on another host is so from the next start on.
+#[test]
+fn a_harness_of_the_conversation_server_ends_no_running_process() {
+    let mut observed = settled(&fresh());
+    let chat = HarnessSpec { host: Some(HarnessHost::Chat), ..HarnessSpec::default() };
+    observed.harness = Some(chat);
+    observed.spec.harness = "chat-v1".to_owned();
+    let plan = planned(&observed);
+    assert_eq!((plan.make, plan.remove), (None, vec![]));
+    assert_eq!(plan.outlook.state, AgentState::Running);
+
+    observed.spec.starts = Some(1);
+    let plan = planned(&observed);
+    assert_eq!((plan.make, plan.remove.len()), (None, 1));
+    assert_eq!(planned(&after(&observed)).outlook.state, AgentState::OnDemand);
+}
+
+/// LIFE-03: whoever takes `starts` out of a manifest begins to count anew.
+#[test]
+fn a_start_asked_for_after_the_count_was_taken_out_is_a_start() {
+    let mut observed = settled(&fresh());
+    observed.spec.starts = Some(1);
+    let mut observed = settled(&observed);
+    assert_eq!(observed.status.start_number, Some(2));
+    observed.spec.starts = None;
+    let mut observed = settled(&observed);
+    assert_eq!(observed.status.start_number, Some(2));
+    observed.spec.starts = Some(1);
+    assert_eq!(settled(&observed).status.start_number, Some(3));
+}
+
+/// LIFE-03: several requests between two looks are one start, and all are answered.
+#[test]
+fn starts_raised_by_five_at_once_are_one_start() {
+    let mut observed = settled(&fresh());
+    observed.spec.starts = Some(5);
+    observed.spec.instructions = Some("do more".to_owned());
+    let settled = settled(&observed);
+    assert_eq!((settled.status.start_number, settled.status.observed_starts), (Some(2), Some(5)));
 }
 
 #[test]

@@ -60,9 +60,14 @@ fn in_state(state: &Value) -> Value {
     }]}),
     Health::Waiting("Unschedulable: 0/3 nodes".to_owned())
 )]
+// Nobody has to act: the Deployment makes another pod.
 #[case::evicted(
     json!({ "phase": "Failed", "reason": "Evicted", "message": "low on memory" }),
-    Health::Failed("Evicted: low on memory".to_owned())
+    Health::Waiting("Evicted: low on memory; another pod is made".to_owned())
+)]
+#[case::ended_well(
+    json!({ "phase": "Succeeded" }),
+    Health::Waiting("its pod ended; another pod is made".to_owned())
 )]
 fn a_deployment_fares_as_its_pod_does(#[case] status: Value, #[case] health: Health) {
     let pod = pod(&status);
@@ -114,4 +119,15 @@ fn a_job_ends_by_its_condition(#[case] kind: &str, #[case] health: Health) {
         }]},
     }));
     assert_eq!(Workload::from_job(&job, &[], "uid-ann").health, health);
+}
+
+/// LIFE-09: a drained node ends a pod and not the Job, which makes it again elsewhere.
+#[rstest]
+#[case::drained(json!({ "phase": "Failed", "reason": "Terminated", "message": "node drained" }))]
+#[case::before_the_job_says_so(json!({ "phase": "Succeeded" }))]
+fn the_end_of_a_pod_is_not_the_end_of_its_job(#[case] status: Value) {
+    let job: Job = object(json!({ "metadata": metadata("Agent", "uid-ann") }));
+    let pod: Pod = object(json!({ "metadata": metadata("Job", "uid-it"), "status": status }));
+    let health = Workload::from_job(&job, &[&pod], "uid-ann").health;
+    assert!(matches!(health, Health::Waiting(_)), "{health:?}");
 }

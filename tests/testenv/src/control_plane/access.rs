@@ -119,7 +119,8 @@ pub(super) fn write_private(path: &Path, text: &str) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(failed)?;
     }
-    let part = path.with_extension(format!("part-{}", std::process::id()));
+    // Tests of one process may write the same kubeconfig at once.
+    let part = path.with_extension(format!("part-{}", random::hex::<4>()?));
     let mut file: File = File::options()
         .create(true)
         .write(true)

@@ -41,7 +41,7 @@ pub(crate) fn read(body: &str) -> Result<Reply, LlmError> {
     let document: Document<'_> =
         serde_json::from_str(body).map_err(|error| LlmError::not_understood(&error, body))?;
     let mut parts = Parts { model: document.model, ended: true, ..Parts::default() };
-    parts.stop = document.stop_reason.as_deref().map(stop_reason);
+    parts.stop = document.stop_reason.as_deref().and_then(stop_reason);
     if let Some(usage) = document.usage {
         usage.replace_in(&mut parts.usage);
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::usage::{WireUsage, stop_reason};
 use crate::delta::Delta;
@@ -31,7 +32,11 @@ enum Block {
         signature: String,
     },
     Redacted(String),
-    Call(ToolCall),
+    Call {
+        call: ToolCall,
+        /// Arguments that came with its start; they hold when no pieces follow.
+        given: Option<String>,
+    },
     /// A kind we never asked for: its deltas are passed over.
     Foreign,
 }
@@ -95,6 +100,7 @@ enum NewBlock {
         #[serde(default)]
         id: String,
         name: String,
+        input: Option<Map<String, Value>>,
     },
     #[serde(other)]
     Foreign,
@@ -137,7 +143,7 @@ impl Parser {
             }
             Event::ContentBlockDelta { index, delta } => self.extend(index, delta, on_delta)?,
             Event::MessageDelta { delta, usage } => {
-                self.stop = delta.stop_reason.as_deref().map(stop_reason).or(self.stop.take());
+                self.stop = delta.stop_reason.as_deref().and_then(stop_reason).or(self.stop.take());
                 self.count(usage);
             }
             Event::MessageStop => {
@@ -167,9 +173,13 @@ impl Parser {
                 Block::Thinking { text, signature }
             }
             NewBlock::RedactedThinking { data } => Block::Redacted(data),
-            NewBlock::ToolUse { id, name } => {
+            NewBlock::ToolUse { id, name, input } => {
                 on_delta(Delta::Call { index, id: id.clone(), name: name.clone() });
-                Block::Call(ToolCall { id, name, arguments: String::new() })
+                let given = input.filter(|input| !input.is_empty());
+                Block::Call {
+                    call: ToolCall { id, name, arguments: String::new() },
+                    given: given.map(|input| Value::Object(input).to_string()),
+                }
             }
             NewBlock::Foreign => Block::Foreign,
         };
@@ -197,13 +207,13 @@ impl Parser {
             (Block::Thinking { signature: whole, .. }, BlockDelta::Signature { signature }) => {
                 whole.push_str(&signature);
             }
-            (Block::Call(call), BlockDelta::Arguments { partial_json }) => {
+            (Block::Call { call, .. }, BlockDelta::Arguments { partial_json }) => {
                 call.arguments.push_str(&partial_json);
                 say(&partial_json, |fragment| Delta::Arguments { index, fragment }, on_delta);
             }
             (Block::Foreign, _) | (_, BlockDelta::Foreign) => {}
             (
-                Block::Text(_) | Block::Thinking { .. } | Block::Redacted(_) | Block::Call(_),
+                Block::Text(_) | Block::Thinking { .. } | Block::Redacted(_) | Block::Call { .. },
                 BlockDelta::Text { .. }
                 | BlockDelta::Thinking { .. }
                 | BlockDelta::Signature { .. }
@@ -227,7 +237,12 @@ impl Parser {
                     parts.reasoning.push(Reasoning::Thinking { text, signature });
                 }
                 Block::Redacted(data) => parts.reasoning.push(Reasoning::Redacted { data }),
-                Block::Call(call) => parts.calls.push(call),
+                Block::Call { mut call, given } => {
+                    if call.arguments.is_empty() {
+                        call.arguments = given.unwrap_or_default();
+                    }
+                    parts.calls.push(call);
+                }
                 Block::Foreign => {}
             }
         }

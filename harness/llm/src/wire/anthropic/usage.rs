@@ -30,12 +30,14 @@ impl WireUsage {
     }
 }
 
-pub(super) fn stop_reason(word: &str) -> StopReason {
-    match word {
+/// An empty word is none.
+pub(super) fn stop_reason(word: &str) -> Option<StopReason> {
+    Some(match word {
+        "" => return None,
         "end_turn" | "stop_sequence" => StopReason::EndTurn,
         "tool_use" => StopReason::ToolUse,
         "max_tokens" => StopReason::MaxTokens,
         "refusal" => StopReason::Refusal,
         other => StopReason::Other(other.to_owned()),
-    }
+    })
 }

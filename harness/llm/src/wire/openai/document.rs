@@ -49,7 +49,7 @@ pub(crate) fn read(body: &str) -> Result<Reply, LlmError> {
     let mut parts = Parts { model: document.model, ended: true, ..Parts::default() };
     parts.usage = document.usage.map(Into::into).unwrap_or_default();
     if let Some(Choice { message, finish_reason }) = document.choices.into_iter().next() {
-        parts.stop = finish_reason.as_deref().map(stop_reason);
+        parts.stop = finish_reason.as_deref().and_then(stop_reason);
         parts.text = message.content.unwrap_or_default();
         if let Some(refusal) = message.refusal.filter(|words| !words.is_empty()) {
             parts.text.push_str(&refusal);

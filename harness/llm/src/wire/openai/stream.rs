@@ -98,8 +98,8 @@ impl Parser {
             if let Some(piece) = choice.delta {
                 self.extend(piece, on_delta);
             }
-            if let Some(word) = choice.finish_reason {
-                self.stop = Some(stop_reason(&word));
+            if let Some(stop) = choice.finish_reason.as_deref().and_then(stop_reason) {
+                self.stop = Some(stop);
             }
         }
         Ok(Flow::More)
@@ -159,7 +159,7 @@ impl Parser {
         let last = self.calls.last_key_value();
         match (last, id) {
             (None, _) => 0,
-            (Some((index, call)), Some(id)) if call.id != id => index + 1,
+            (Some((index, call)), Some(id)) if call.id != id => index.saturating_add(1),
             (Some((index, _)), _) => *index,
         }
     }

@@ -39,12 +39,14 @@ impl From<WireUsage> for Usage {
     }
 }
 
-pub(super) fn stop_reason(word: &str) -> StopReason {
-    match word {
+/// An empty word is none: some compatible servers write it into every chunk.
+pub(super) fn stop_reason(word: &str) -> Option<StopReason> {
+    Some(match word {
+        "" => return None,
         "stop" => StopReason::EndTurn,
         "tool_calls" | "function_call" => StopReason::ToolUse,
         "length" => StopReason::MaxTokens,
         "content_filter" => StopReason::Refusal,
         other => StopReason::Other(other.to_owned()),
-    }
+    })
 }

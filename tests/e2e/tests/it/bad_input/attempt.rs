@@ -18,6 +18,9 @@ const DEADLINE: Duration = Duration::from_secs(30);
 /// Marks every process of an attempt.
 const MARK: &str = "FOUNDRY_BAD_INPUT_TEST";
 
+/// Outputs of a program that stays.
+pub const LOG: &str = "given/log";
+
 /// Words of a message that was made for programmers.
 const FOR_PROGRAMMERS: [&str; 7] =
     ["panicked", "RUST_BACKTRACE", "Caused by", "Os {", "Error {", "Some(", "'\""];
@@ -81,14 +84,24 @@ impl Place {
     }
 }
 
+/// How much a program can write.
+#[derive(Clone, Copy)]
+enum Room {
+    Enough,
+    /// No file may be longer than so many blocks of 512 or 1,024 bytes, as the shell
+    /// counts.
+    Blocks(u32),
+    /// Each write to its outputs fails as on a full disk.
+    NoneForOutputs,
+}
+
 /// A program with its arguments and its whole environment.
 pub struct Attempt {
     place: Place,
     arguments: Vec<OsString>,
     environment: Vec<(String, OsString)>,
     program: PathBuf,
-    /// Longest file it may write, in blocks of 512 or 1,024 bytes, as the shell counts.
-    blocks: Option<u32>,
+    room: Room,
 }
 
 impl Attempt {
@@ -135,7 +148,7 @@ impl Attempt {
             arguments: Vec::new(),
             environment: Vec::new(),
             program: testenv::bin(program),
-            blocks: None,
+            room: Room::Enough,
         };
         attempt
             .set("HOME", place.path("home"))
@@ -155,9 +168,15 @@ impl Attempt {
         self
     }
 
-    /// Lets it write no longer file.
+    /// Lets it write no file that is longer than so many blocks.
     pub fn limit_files(mut self, blocks: u32) -> Self {
-        self.blocks = Some(blocks);
+        self.room = Room::Blocks(blocks);
+        self
+    }
+
+    /// Lets it write nothing to its outputs.
+    pub fn fill_outputs(mut self) -> Self {
+        self.room = Room::NoneForOutputs;
         self
     }
 
@@ -184,15 +203,13 @@ impl Attempt {
 
     /// The same program, to stay: it is ended with its test.
     pub fn start(&self) -> testenv::Process {
-        self.start_logging_to(&self.place.path("given/log"))
-    }
-
-    /// The same, with both outputs going to this file.
-    pub fn start_logging_to(&self, log: &Path) -> testenv::Process {
         let (program, arguments) = self.command_line();
         let mut command = std::process::Command::new(&program);
-        command.args(arguments).envs(self.environment.iter().cloned());
-        testenv::Process::spawn(&self.program.display().to_string(), &command, log).unwrap()
+        // It is started by a tool that is found on the test's own `PATH`.
+        let environment = self.environment.iter().filter(|(name, _)| name != "PATH");
+        command.args(arguments).envs(environment.cloned());
+        let log = self.place.path(LOG);
+        testenv::Process::spawn(&self.program.display().to_string(), &command, &log).unwrap()
     }
 
     async fn run(&self) -> Output {
@@ -205,11 +222,12 @@ impl Attempt {
     }
 
     fn command_line(&self) -> (PathBuf, Vec<OsString>) {
-        let Some(blocks) = self.blocks else {
-            return (self.program.clone(), self.arguments.clone());
+        let script = match self.room {
+            Room::Enough => return (self.program.clone(), self.arguments.clone()),
+            Room::Blocks(blocks) => format!(r#"ulimit -f {blocks} && exec "$0" "$@""#),
+            Room::NoneForOutputs => r#"exec "$0" "$@" >/dev/full 2>&1"#.to_owned(),
         };
-        let script = r#"ulimit -f "$0" && exec "$@""#;
-        let mut words: Vec<OsString> = vec!["-c".into(), script.into(), blocks.to_string().into()];
+        let mut words: Vec<OsString> = vec!["-c".into(), script.into()];
         words.push(self.program.clone().into());
         words.extend(self.arguments.iter().cloned());
         ("/bin/sh".into(), words)

@@ -66,12 +66,12 @@ async fn a_folder_that_is_not_for_demos_is_named(#[case] folder: &str, #[case] w
 
 #[rstest]
 #[case::missing(None)]
-#[case::empty(Some("\n"))]
-#[case::like_a_persons(Some("eyJh.eyJz.c2ln"))]
-#[case::not_text(Some("\u{0}"))]
+#[case::empty(Some(&b"\n"[..]))]
+#[case::like_a_persons(Some(&b"eyJh.eyJz.c2ln"[..]))]
+#[case::not_text(Some(&b"\xff\xfe"[..]))]
 #[tokio::test]
 async fn a_service_token_of_no_use_is_named_before_anything_is_stored(
-    #[case] token: Option<&str>,
+    #[case] token: Option<&[u8]>,
 ) {
     let place = Place::new();
     let file = place.path("given/service token");

@@ -1,6 +1,5 @@
 //! A full disk, played by a limit on the size of files.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +15,7 @@ use testenv::Process;
 use tokio::net::TcpListener;
 use uuid::Uuid;
 
-use super::attempt::{Attempt, Place, assert_says};
+use super::attempt::{Attempt, LOG, Place, assert_says};
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const AGENT: &str = "scout";
@@ -52,9 +51,6 @@ async fn a_demo_without_room_says_so_before_it_builds_anything() {
     assert_says(&line, &[&folder, "16 MiB", "make room", "--data-dir"]);
 }
 
-/// A device on which every write fails as on a full disk.
-const FULL: &str = "/dev/full";
-
 #[rstest]
 #[case::api(Attempt::api, "FOUNDRY_API_LISTEN")]
 #[case::operator(Attempt::operator, "FOUNDRY_OPERATOR_LISTEN")]
@@ -65,8 +61,7 @@ async fn a_server_whose_log_cannot_grow_lives_on(
 ) {
     let place = Place::new();
     let address = format!("127.0.0.1:{}", testenv::free_port().unwrap());
-    let attempt = program(&place).set(listen, &address);
-    let mut process = attempt.start_logging_to(Path::new(FULL));
+    let mut process = program(&place).set(listen, &address).fill_outputs().start();
     until_it_answers(&mut process, &address, "livez").await;
     until_it_answers(&mut process, &address, "metrics").await;
     assert_ends_well(&mut process).await;
@@ -78,7 +73,7 @@ async fn a_harness_whose_log_cannot_grow_lives_on() {
     let api = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", api.local_addr().unwrap());
     let attempt = Attempt::harness(&place).set("FOUNDRY_API_URL", address);
-    let mut harness = attempt.start_logging_to(Path::new(FULL));
+    let mut harness = attempt.fill_outputs().start();
     // It has told of its start by then, and goes on to its API.
     tokio::time::timeout(DEADLINE, api.accept()).await.unwrap().unwrap();
     assert_ends_well(&mut harness).await;
@@ -92,8 +87,8 @@ async fn a_program_whose_log_has_reached_its_limit_lives_on(
     #[case] program: fn(&Place) -> Attempt,
 ) {
     let place = Place::new();
-    let log = place.path("given/log");
-    let mut process = program(&place).limit_files(1).start_logging_to(&log);
+    let log = place.path(LOG);
+    let mut process = program(&place).limit_files(1).start();
     // A block is 512 or 1,024 bytes; only a write that was cut ends at it.
     let at_the_limit = || async {
         let length = std::fs::metadata(&log).map_or(0, |file| file.len());

@@ -1,0 +1,85 @@
+//! Kubeconfigs: of a person's own cluster, read and tried before anything is built.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Error, Result, anyhow};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+/// How long a cluster may take to say its version.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Reads a kubeconfig.
+pub(super) fn read(path: &Path) -> Result<Kubeconfig> {
+    Kubeconfig::read_from(path).map_err(|error| {
+        let (path, cause) = (path.display(), one_line(&error.into()));
+        anyhow!("{path} is no kubeconfig; correct it, or unset KUBECONFIG: {cause}")
+    })
+}
+
+/// A client of the cluster that a kubeconfig leads to, which has answered.
+pub(super) async fn answering_client(path: &Path) -> Result<Client> {
+    let client = client(path).await.map_err(|error| {
+        let (path, cause) = (path.display(), one_line(&error));
+        anyhow!("{path} leads to no cluster; correct it, or unset KUBECONFIG: {cause}")
+    })?;
+    let asked = tokio::time::timeout(PATIENCE, client.apiserver_version()).await;
+    let answer = asked.context("silence").and_then(|answer| answer.map_err(Error::from));
+    match answer {
+        Ok(_) => Ok(client),
+        Err(error) => {
+            let (path, cause) = (path.display(), one_line(&error));
+            Err(anyhow!(
+                "the cluster of {path} does not answer; start it, or unset KUBECONFIG to let \
+                 the demo start its own: {cause}"
+            ))
+        }
+    }
+}
+
+/// Writes a file that only its owner may read.
+pub(super) fn write_private(path: &Path, text: &str) -> Result<()> {
+    let failed = || format!("failed to write {}", path.display());
+    fs::write(path, "").with_context(failed)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600)).with_context(failed)?;
+    fs::write(path, text).with_context(failed)
+}
+
+async fn client(path: &Path) -> Result<Client> {
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(read(path)?, &options).await?;
+    Ok(Client::try_from(config)?)
+}
+
+/// An error and its causes, each said once: libraries repeat their cause in their
+/// own words, and parsers draw the place over several lines.
+fn one_line(error: &Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        let cause = cause.lines().next().unwrap_or_default();
+        if line.is_empty() {
+            cause.clone_into(&mut line);
+        } else if !line.contains(cause) {
+            line = format!("{line}: {cause}");
+        }
+    }
+    line.replace("'\"", "'").replace("\"'", "'")
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_is_said_once_and_on_one_line() {
+        let error = anyhow!("broken\n  ^ here").context("failed to read '\"x\"': broken");
+        assert_eq!(one_line(&error), "failed to read 'x': broken");
+        assert_eq!(one_line(&anyhow!("refused").context("no answer")), "no answer: refused");
+    }
+}
