@@ -9,6 +9,7 @@ pub mod cluster;
 pub mod config;
 mod extract;
 pub mod identity;
+mod listen;
 pub mod metrics;
 mod middleware;
 mod models;

@@ -2,7 +2,6 @@
 
 use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use axum::serve::ListenerExt;
 use foundry_relay::{BuildError, Limits, Relay, RelayOptions};
 use foundry_store::Store;
 use secrecy::ExposeSecret;
@@ -22,6 +21,7 @@ use crate::{
         pod::Pods,
         service::{Services, TokenFileError},
     },
+    listen,
     metrics::Metrics,
     models::ClusterModels,
     reported::Reporter,
@@ -73,9 +73,6 @@ pub enum StartError {
     /// The cluster's configuration is unusable.
     #[error("failed to build kubernetes client: {0}; check KUBECONFIG")]
     KubeClient(#[source] Box<kube::Error>),
-    /// Serving ended by itself.
-    #[error("failed to serve: {0}")]
-    Serve(#[source] io::Error),
 }
 
 /// A client that never retries by itself: it would keep callers waiting for minutes.
@@ -99,26 +96,15 @@ pub async fn run(
     let address = listener.local_addr().unwrap_or(config.listen);
     tracing::info!(%address, workspaces = ?config.watch_namespaces, "listening");
 
-    // Small answers and streamed tokens must not wait for more bytes.
-    let listener = listener.tap_io(|stream| {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(cause = %error, "failed to set TCP_NODELAY");
-        }
-    });
-    let service = app::router(app.clone()).into_make_service();
-    let ending = shutdown.clone();
-    let serving = axum::serve(listener, service)
-        .with_graceful_shutdown(async move { ending.cancelled().await });
+    let router = app::router(app.clone());
     let drained = async {
         shutdown.cancelled().await;
         tokio::time::sleep(DRAIN).await;
     };
     tokio::select! {
-        served = serving => served.map_err(StartError::Serve)?,
+        () = listen::serve(listener, router, listen::HEADERS, shutdown.clone()) => {}
         () = drained => tracing::warn!("some requests did not end in time and are cut off"),
     }
-    // Whatever ended serving ends the work beside it too.
-    shutdown.cancel();
     app.tasks.close();
     if tokio::time::timeout(DRAIN, app.tasks.wait()).await.is_err() {
         tracing::warn!("some work did not end in time and is cut off");

@@ -72,14 +72,24 @@ fn pool(connections: u32) -> SqlitePoolOptions {
     SqlitePoolOptions::new().max_connections(connections).acquire_timeout(WAIT_FOR_CONNECTION)
 }
 
-/// Checks the file and brings its schema up to date, all or nothing: the write lock
-/// makes a second opener wait, and then find nothing to do.
+/// Checks the file and brings its schema up to date.
 async fn prepare(path: &Path, database: &str, options: &SqliteConnectOptions) -> Result<(), Error> {
     let open = |source| Error::open(database.to_owned(), source);
     let mut connection = connect(options).await.map_err(open)?;
-    if std::fs::metadata(path).is_ok_and(|file| file.len() <= CHECK_UP_TO_BYTES) {
-        check(&mut connection, database).await?;
+    let is_small = std::fs::metadata(path).is_ok_and(|file| file.len() <= CHECK_UP_TO_BYTES);
+    let mut prepared = if is_small { check(&mut connection, database).await } else { Ok(()) };
+    if prepared.is_ok() {
+        prepared = migrate(&mut connection, database).await;
     }
+    // A file that is refused is closed too: what SQLite keeps beside it goes then.
+    let closed = connection.close().await.map_err(open);
+    prepared.and(closed)
+}
+
+/// Brings the schema up to date, all or nothing: the write lock makes a second opener
+/// wait, and then find nothing to do.
+async fn migrate(connection: &mut SqliteConnection, database: &str) -> Result<(), Error> {
+    let open = |source| Error::open(database.to_owned(), source);
     let mut transaction = connection.begin_with(BEGIN_WRITING).await.map_err(open)?;
     // `run` takes any `Acquire`, which makes the future's type too hard for spawning
     // tasks; this is what it calls.
@@ -87,8 +97,7 @@ async fn prepare(path: &Path, database: &str, options: &SqliteConnectOptions) ->
         .run_direct(None, &mut *transaction, false)
         .await
         .map_err(|source| Error::migrate(database.to_owned(), source))?;
-    transaction.commit().await.map_err(open)?;
-    connection.close().await.map_err(open)
+    transaction.commit().await.map_err(open)
 }
 
 /// Connects, and tries again while another opener turns the new file to WAL: that

@@ -50,7 +50,7 @@ pub async fn reconcile(agent: Arc<Guard<Agent>>, context: Arc<Context>) -> Resul
     // The number is stored before the workload is made: a crash in between repeats
     // the workload, never the number.
     let (version, ledger_status) =
-        report::record_start(&context, &observed, &plan, version).await?;
+        report::record_start(&context, agent, &observed, &plan, version).await?;
     let applied = apply::apply(&context, &observed, &plan).await?;
     report::report(&context, agent, ledger_status, &observed, &plan, &applied, version, now)
         .await?;

@@ -10,11 +10,14 @@ use crate::error::Error;
 /// A client of the control plane that these kubeconfig files name; without any, of
 /// the cluster whose pod this is. Nothing is asked of it yet.
 pub async fn connect(files: &[PathBuf]) -> Result<Client, Error> {
-    let config = if files.is_empty() {
+    let mut config = if files.is_empty() {
         Config::incluster().map_err(|_| Error::NoCluster)?
     } else {
         read(files).await.map_err(|cause| Error::Kubeconfig { files: shown(files), cause })?
     };
+    // Its waits grow to minutes, longer than any overload: watches and reconciles have
+    // their own, and every request a deadline.
+    config.default_retry = false;
     Client::try_from(config).map_err(|source| Error::Client(Box::new(source)))
 }
 

@@ -15,8 +15,6 @@ use crate::metrics::Metrics;
 use crate::runtime::Runtime;
 use crate::slugs::Slugs;
 
-/// First wait after a failed reconcile; doubled after each further one.
-const FIRST_BACKOFF: Duration = Duration::from_millis(500);
 /// Longest wait after a failed reconcile.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(2);
 
@@ -68,14 +66,15 @@ impl Backoff {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
     }
 
-    /// Counts one more failure and says how long to wait.
-    pub fn next(&self, uid: &str) -> Duration {
+    /// Counts one more failure and says how long to wait: `first` after the first one,
+    /// and twice as long after each further one.
+    pub fn next(&self, uid: &str, first: Duration) -> Duration {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         if failures.len() >= Self::MOST {
             failures.clear();
         }
         let count = failures.entry(uid.to_owned()).or_insert(0);
-        let wait = FIRST_BACKOFF.saturating_mul(1 << (*count).min(10)).min(LONGEST_BACKOFF);
+        let wait = first.saturating_mul(1 << (*count).min(10)).min(LONGEST_BACKOFF);
         *count += 1;
         wait
     }
@@ -87,15 +86,16 @@ mod tests {
 
     #[test]
     fn an_object_waits_longer_after_each_failure_and_starts_over_after_a_success() {
+        let first = Duration::from_millis(500);
         let backoff = Backoff::default();
-        assert_eq!(backoff.next("a"), FIRST_BACKOFF);
-        assert_eq!(backoff.next("a"), FIRST_BACKOFF * 2);
-        assert_eq!(backoff.next("b"), FIRST_BACKOFF, "one object never delays another");
+        assert_eq!(backoff.next("a", first), first);
+        assert_eq!(backoff.next("a", first), first * 2);
+        assert_eq!(backoff.next("b", first), first, "one object never delays another");
         for _ in 0..40 {
-            backoff.next("a");
+            backoff.next("a", first);
         }
-        assert_eq!(backoff.next("a"), LONGEST_BACKOFF);
+        assert_eq!(backoff.next("a", first), LONGEST_BACKOFF);
         backoff.reset("a");
-        assert_eq!(backoff.next("a"), FIRST_BACKOFF);
+        assert_eq!(backoff.next("a", first), first);
     }
 }

@@ -1,10 +1,11 @@
 //! The controllers: one a kind and watched namespace, over the caches.
 
+use std::fmt::Debug;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use foundry_crds::{Agent, Harness, Model, meta};
+use foundry_crds::{Agent, Harness, meta};
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -13,7 +14,8 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::utils::Backoff;
-use kube::{Api, Client, Resource, ResourceExt as _};
+use kube::{Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +29,9 @@ const AGENTS_AT_ONCE: u16 = 16;
 /// Objects of the other kinds reconciled at once in one namespace.
 const OTHERS_AT_ONCE: u16 = 4;
 
-/// How soon a reconcile that met a conflict is tried again.
+/// How soon a failed reconcile is tried again; ever more slowly while it fails.
+const FIRST_AGAIN: Duration = Duration::from_millis(500);
+/// How soon one that met a conflict is: the cache is about to know what was written.
 const CONFLICT_AGAIN: Duration = Duration::from_millis(100);
 
 /// Runs the controllers of one namespace until told to stop; what is being
@@ -41,8 +45,8 @@ pub fn run(
 ) -> Vec<BoxFuture<'static, ()>> {
     vec![
         Box::pin(agents(namespace, streams, context, stop)),
-        Box::pin(harnesses(client, namespace, context, stop)),
-        Box::pin(models(client, namespace, context, stop)),
+        Box::pin(alone("harness", harness::reconcile, client, namespace, context, stop)),
+        Box::pin(alone("model", model::reconcile, client, namespace, context, stop)),
     ]
 }
 
@@ -77,50 +81,35 @@ fn agents(
     }
 }
 
-fn harnesses(
+/// The controller of a kind that has nothing to do with any other.
+fn alone<K, F>(
+    kind: &'static str,
+    reconcile: fn(Arc<Guard<K>>, Arc<Context>) -> F,
     client: &Client,
     namespace: &str,
     context: &Arc<Context>,
     stop: &CancellationToken,
-) -> impl Future<Output = ()> + use<> {
-    let api: Api<Guard<Harness>> = Api::namespaced(client.clone(), namespace);
+) -> impl Future<Output = ()> + use<K, F>
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+        + DeserializeOwned
+        + Clone
+        + Debug
+        + Send
+        + Sync
+        + 'static,
+    F: Future<Output = Result<Action, Error>> + Send + 'static,
+{
+    let settings = caches::settings(None);
+    let (cache, changes) = caches::watch_kind(client, namespace, settings, |_| {}, |_: &mut K| {});
     let context = Arc::clone(context);
     let stop = stop.clone();
-    async move {
-        Controller::new(api, caches::settings(None))
-            .with_config(controller::Config::default().concurrency(OTHERS_AT_ONCE))
-            .graceful_shutdown_on(stop.cancelled_owned())
-            .run(
-                |object, context| counted("harness", object, context, harness::reconcile),
-                again::<Harness>,
-                context,
-            )
-            .for_each(log)
-            .await;
-    }
-}
-
-fn models(
-    client: &Client,
-    namespace: &str,
-    context: &Arc<Context>,
-    stop: &CancellationToken,
-) -> impl Future<Output = ()> + use<> {
-    let api: Api<Guard<Model>> = Api::namespaced(client.clone(), namespace);
-    let context = Arc::clone(context);
-    let stop = stop.clone();
-    async move {
-        Controller::new(api, caches::settings(None))
-            .with_config(controller::Config::default().concurrency(OTHERS_AT_ONCE))
-            .graceful_shutdown_on(stop.cancelled_owned())
-            .run(
-                |object, context| counted("model", object, context, model::reconcile),
-                again::<Model>,
-                context,
-            )
-            .for_each(log)
-            .await;
-    }
+    Controller::for_stream(changes, cache.store())
+        .with_config(controller::Config::default().concurrency(OTHERS_AT_ONCE))
+        .trigger_backoff(Brief)
+        .graceful_shutdown_on(stop.cancelled_owned())
+        .run(move |object, context| counted(kind, object, context, reconcile), again::<K>, context)
+        .for_each(log)
 }
 
 /// The pause of all watches of a controller after one of them failed. Each watch
@@ -192,12 +181,13 @@ fn again<K: Resource<DynamicType = ()>>(
 ) -> Action {
     let kind = K::kind(&());
     let name = object.name_any();
+    let uid = object.meta().uid.as_deref().unwrap_or_default();
     if error.is_conflict() {
         // Somebody wrote first, or our own write is not in the cache yet: ordinary.
         tracing::debug!(%kind, name, error = chain(error), "reconcile is out of date");
-        return Action::requeue(CONFLICT_AGAIN);
+        return Action::requeue(context.backoff.next(uid, CONFLICT_AGAIN));
     }
-    let wait = context.backoff.next(object.meta().uid.as_deref().unwrap_or_default());
+    let wait = context.backoff.next(uid, FIRST_AGAIN);
     let again_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     let error_chain = chain(error);
     match error.class() {

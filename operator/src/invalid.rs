@@ -1,6 +1,7 @@
 //! Objects that do not decode: reported on the object, and in nobody's way.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use foundry_crds::condition::reason;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -17,7 +18,11 @@ use crate::apply::{self, Version};
 use crate::caches::Guard;
 use crate::conditions::{self, Readiness};
 use crate::context::Context;
-use crate::error::{Error, chain};
+use crate::error::{Class, Error, chain};
+use crate::read;
+
+/// Watches may miss: look again this often.
+const LOOK_AGAIN: Duration = Duration::from_mins(10);
 
 /// Status fields that the API writes, under its own manager.
 const REPORTED_BY_OTHERS: [&str; 4] =
@@ -34,8 +39,7 @@ struct Status {
     rest: Map<String, Value>,
 }
 
-/// Says on the object that it does not fit the schema this operator knows, then
-/// waits for it to change.
+/// Says on the object that it does not fit the schema this operator knows.
 pub async fn report<K>(context: &Context, invalid: &InvalidObject) -> Result<Action, Error>
 where
     K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
@@ -58,13 +62,20 @@ where
     );
     let wanted = Status { observed_generation: generation, conditions, rest: present.rest.clone() };
     if wanted == present {
-        return Ok(Action::await_change());
+        return Ok(Action::requeue(LOOK_AGAIN));
     }
-    if let Err(error) = apply::status::<Guard<K>, _>(&context.client, version, &wanted).await {
-        // The status may not fit the newer schema either: the log still says it.
-        tracing::warn!(error = chain(&error), "failed to report an object that does not decode");
+    match apply::status::<Guard<K>, _>(&context.client, version, &wanted).await {
+        Ok(_) => context.metrics.written("status", "resource"),
+        Err(error) if error.class() == Class::Refused => {
+            // The status does not fit the newer schema either: the log still says it.
+            tracing::warn!(
+                error = chain(&error),
+                "failed to report an object that does not decode"
+            );
+        }
+        Err(error) => return Err(error),
     }
-    Ok(Action::await_change())
+    Ok(Action::requeue(LOOK_AGAIN))
 }
 
 /// The status as it stands, read without knowing its type.
@@ -75,11 +86,7 @@ where
     let resource = ApiResource::erase::<K>(&());
     let api: Api<DynamicObject> =
         Api::namespaced_with(context.client.clone(), &version.namespace, &resource);
-    let object = api.get_opt(&version.name).await.map_err(|source| Error::Read {
-        kind: "resource",
-        name: version.name.clone(),
-        source: Box::new(source),
-    })?;
+    let object = read::bounded("resource", &version.name, api.get_opt(&version.name)).await?;
     Ok(object.map(|object| status_of(&object.data)))
 }
 

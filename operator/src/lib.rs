@@ -22,6 +22,7 @@ mod members;
 mod metrics;
 mod model;
 mod pod;
+mod read;
 pub mod runtime;
 mod serve;
 mod slugs;

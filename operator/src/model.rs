@@ -19,15 +19,13 @@ use crate::caches::Guard;
 use crate::conditions::{self, Readiness, ready_reason};
 use crate::context::Context;
 use crate::error::Error;
-use crate::invalid;
+use crate::{invalid, read};
 
 /// How often a Secret that is there is looked at: Secrets are not watched, for that
 /// would need the right to read them all.
 const PRESENT_AGAIN: Duration = Duration::from_mins(2);
 /// How often a missing Secret is looked for.
 const MISSING_AGAIN: Duration = Duration::from_secs(10);
-/// How long one read may take.
-const DEADLINE: Duration = Duration::from_secs(10);
 
 /// What is known of the key a Model names. Never the key itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,20 +71,7 @@ async fn observe(
 ) -> Result<Key, Error> {
     let Some(SecretKeyRef { name, key }) = wanted else { return Ok(Key::Unneeded) };
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let secret = tokio::time::timeout(DEADLINE, api.get_opt(name))
-        .await
-        .map_err(|_| Error::Deadline {
-            verb: "read",
-            kind: "Secret".to_owned(),
-            name: name.clone(),
-            seconds: DEADLINE.as_secs(),
-        })?
-        .map_err(|source| Error::Read {
-            kind: "Secret",
-            name: name.clone(),
-            source: Box::new(source),
-        })?;
-    Ok(match secret {
+    Ok(match read::bounded("Secret", name, api.get_opt(name)).await? {
         None => Key::NoSecret,
         Some(secret) if has_key(secret.data.as_ref(), key) => Key::Present,
         Some(_) => Key::Missing,

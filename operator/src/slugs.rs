@@ -11,10 +11,13 @@ use kube::runtime::watcher::Event;
 
 use crate::caches::Guard;
 
-/// One agent's claim to a slug. The oldest claim holds: its order is that of the
-/// fields, so that all operators agree whatever they saw first.
+/// One agent's claim to a slug. The first claim holds: the order is that of the fields,
+/// so that all operators agree whatever they saw first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Claim {
+    /// Whether the agent has yet to be given the slug's address: whoever has it keeps
+    /// it, however old the agent is that wants it too.
+    pub waits: bool,
     /// When the agent was created.
     pub created: Timestamp,
     /// Its namespace.
@@ -47,7 +50,7 @@ impl Slugs {
         }
     }
 
-    /// The oldest claim to a slug that `is_current` still vouches for: a missed
+    /// The first claim to a slug that `is_current` still vouches for: a missed
     /// deletion must not hold a slug for ever.
     pub fn holder(&self, slug: &str, is_current: impl Fn(&Claim) -> bool) -> Option<Claim> {
         let index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,6 +63,7 @@ impl Slugs {
         self.forget(&uid);
         let Some(slug) = claimed(agent) else { return };
         let claim = Claim {
+            waits: given(agent) != Some(&slug),
             created: agent.metadata.creation_timestamp.as_ref().map_or(Timestamp::MAX, |at| at.0),
             namespace: agent.metadata.namespace.clone().unwrap_or_default(),
             name: agent.metadata.name.clone().unwrap_or_default(),
@@ -80,6 +84,12 @@ impl Slugs {
             }
         }
     }
+}
+
+/// The slug whose address an agent was given.
+fn given(agent: &Agent) -> Option<&str> {
+    let mailbox = agent.status.as_ref()?.mailbox.as_deref()?;
+    mailbox.split_once('@').map(|(slug, _)| slug)
 }
 
 /// The slug an agent claims; an archived agent claims none.

@@ -11,6 +11,7 @@ use super::plan::{Make, Observed, Plan, Removal};
 use crate::apply::{self, Propagation, Version};
 use crate::context::Context;
 use crate::error::Error;
+use crate::read;
 use crate::runtime::WorkloadKind;
 
 /// How often what the cluster refused is tried again: a quota may be freed, a right
@@ -38,7 +39,12 @@ impl Applied {
 
 /// Writes intent, where time alone decides it: an agent that is over (LIFE-12).
 pub async fn intend(context: &Context, plan: &Plan, version: Version) -> Result<Version, Error> {
-    if plan.expire { apply::expire(&context.client, version).await } else { Ok(version) }
+    if !plan.expire {
+        return Ok(version);
+    }
+    let version = apply::expire(&context.client, version).await?;
+    context.metrics.written("expire", "Agent");
+    Ok(version)
 }
 
 /// Removes first, makes last: two generations never poll one inbox (LIFE-09).
@@ -91,11 +97,7 @@ async fn remove(context: &Context, namespace: &str, removal: &Removal) -> Result
 /// could differ by a later edit and replace the process (LIFE-16).
 async fn rescale(context: &Context, namespace: &str, name: &str) -> Result<(), Error> {
     let api: Api<Deployment> = Api::namespaced(context.client.clone(), namespace);
-    let present = api.get(name).await.map_err(|source| Error::Read {
-        kind: "Deployment",
-        name: name.to_owned(),
-        source: Box::new(source),
-    })?;
+    let present = read::bounded("Deployment", name, api.get(name)).await?;
     let ObjectMeta { labels, annotations, owner_references, .. } = present.metadata;
     let Some(spec) = present.spec else { return Ok(()) };
     let DeploymentSpec { selector, strategy, revision_history_limit, template, .. } = spec;

@@ -16,7 +16,7 @@ use crate::slugs::{self, Claim};
 pub async fn observe(context: &Context, agent: &Agent) -> Result<Observed, Error> {
     let id = identity(agent)?;
     let caches = context.caches(&id.namespace).await?;
-    let workloads = workloads(caches, &id);
+    let (workloads, left_behind) = workloads(caches, &id);
     Ok(Observed {
         spec: agent.spec.clone(),
         status: agent.status.clone().unwrap_or_default(),
@@ -26,7 +26,7 @@ pub async fn observe(context: &Context, agent: &Agent) -> Result<Observed, Error
             .and_then(|harness| harness.0.as_ref().ok().map(|harness| harness.spec.clone())),
         slug_holder: slug_holder(context, agent, &id),
         parent: parent(caches, agent, &id),
-        draining: context.runtime.is_draining(&id.namespace, &id.name, &workloads),
+        draining: left_behind || context.runtime.is_draining(&id.namespace, &id.name, &workloads),
         workloads,
         carrier: context.runtime.carrier(agent.spec.lifetime()),
         agent: id,
@@ -72,24 +72,26 @@ fn parent(caches: &Caches, agent: &Agent, id: &AgentId) -> Parent {
     }
 }
 
-/// Every object that carries a harness under this agent's name.
+/// Every object that carries a harness under this agent's name, and whether a pod lives
+/// that none of them carries any more.
 ///
 /// What an earlier agent of this name left is seen too: while it lives, its process
 /// polls the same inbox.
-fn workloads(caches: &Caches, id: &AgentId) -> Vec<Workload> {
+fn workloads(caches: &Caches, id: &AgentId) -> (Vec<Workload>, bool) {
     let AgentId { namespace, name, uid } = id;
     let pods = caches.pods.of(namespace, name);
     let pods: Vec<_> = pods.iter().filter_map(|pod| pod.0.as_ref().ok()).collect();
     let deployments = caches.deployments.of(namespace, name);
-    let deployments = deployments.iter().filter_map(|deployment| deployment.0.as_ref().ok());
+    let deployments: Vec<_> =
+        deployments.iter().filter_map(|deployment| deployment.0.as_ref().ok()).collect();
     let jobs = caches.jobs.of(namespace, name);
-    let jobs = jobs.iter().filter_map(|job| job.0.as_ref().ok());
+    let jobs: Vec<_> = jobs.iter().filter_map(|job| job.0.as_ref().ok()).collect();
     let is_bare = |pod: &&&Pod| {
         workload::controller(&pod.metadata).is_some_and(|owner| owner.kind == Agent::kind(&()))
     };
-    deployments
-        .map(|deployment| Workload::from_deployment(deployment, &pods, uid))
-        .chain(jobs.map(|job| Workload::from_job(job, &pods, uid)))
-        .chain(pods.iter().filter(is_bare).map(|pod| Workload::from_pod(pod, uid)))
-        .collect()
+    let left_behind = workload::is_left_behind(&pods, &deployments, &jobs);
+    let of_deployments = deployments.iter().map(|it| Workload::from_deployment(it, &pods, uid));
+    let of_jobs = jobs.iter().map(|it| Workload::from_job(it, &pods, uid));
+    let of_pods = pods.iter().filter(is_bare).map(|pod| Workload::from_pod(pod, uid));
+    (of_deployments.chain(of_jobs).chain(of_pods).collect(), left_behind)
 }

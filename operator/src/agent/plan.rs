@@ -220,16 +220,22 @@ fn want(
     }
     match obstacle(observed, spec) {
         Some((outlook, again)) => Want::Held(outlook, again),
-        None if is_served_elsewhere(observed) => {
+        None if is_served_elsewhere(observed, start) => {
             Want::Nothing(Outlook::at_rest(AgentState::OnDemand))
         }
         None => Want::Process(start),
     }
 }
 
-/// A Harness of host `chat` is the conversation server's: no workload.
-fn is_served_elsewhere(observed: &Observed) -> bool {
-    observed.harness.as_ref().is_some_and(|harness| harness.host == Some(HarnessHost::Chat))
+/// A Harness of host `chat` is the conversation server's: no workload. A process that
+/// runs already goes on until the next start (LIFE-16).
+fn is_served_elsewhere(observed: &Observed, start: i64) -> bool {
+    let is_of_chat =
+        observed.harness.as_ref().is_some_and(|harness| harness.host == Some(HarnessHost::Chat));
+    is_of_chat
+        && !observed.workloads.iter().any(|workload| {
+            workload.belongs == Belongs::ToAgent && !workload.going && workload.start == Some(start)
+        })
 }
 
 /// Why no process may be started now, although one is wanted.
@@ -237,7 +243,7 @@ fn obstacle(observed: &Observed, spec: &AgentSpec) -> Option<(Outlook, Duration)
     if let Some(holder) = &observed.slug_holder {
         let slug = spec.slug.as_deref().unwrap_or(&observed.agent.name);
         let message = format!(
-            "slug \"{slug}\" belongs to agent {holder}, which is older; choose another spec.slug"
+            "slug \"{slug}\" belongs to agent {holder}, which had it first; choose another spec.slug"
         );
         return Some((Outlook::stalled(reason::SLUG_TAKEN, message), MISSING_AGAIN)); // LIFE-20
     }

@@ -18,9 +18,10 @@ use crate::error::Error;
 /// Longest refusal that is kept.
 const MAX_REFUSAL: usize = 4_096;
 
-/// Stores the number of a start before its workload is made.
+/// Stores, and tells, the number of a start before its workload is made.
 pub async fn record_start(
     context: &Context,
+    agent: &Agent,
     observed: &Observed,
     plan: &Plan,
     version: Version,
@@ -38,6 +39,10 @@ pub async fn record_start(
     };
     let version = apply::status::<Agent, _>(&context.client, version, &ahead).await?;
     context.metrics.written("status", "Agent");
+    if plan.ledger.begins {
+        let note = format!("start {} begins", plan.ledger.start_number);
+        context.events.normal(&agent.object_ref(&()), "Started", &note).await;
+    }
     Ok((version, ahead))
 }
 
@@ -62,7 +67,7 @@ pub async fn report(
         apply::status::<Agent, _>(&context.client, version, &wanted).await?;
         context.metrics.written("status", "Agent");
     }
-    tell(context, agent, observed, plan, &outlook).await;
+    tell(context, agent, observed, &outlook).await;
     Ok(())
 }
 
@@ -151,25 +156,15 @@ fn mailbox(observed: &Observed, domain: &str) -> Option<String> {
     Some(format!("{slug}@{domain}"))
 }
 
-/// Events for people: a start, and each change of the reason.
-async fn tell(
-    context: &Context,
-    agent: &Agent,
-    observed: &Observed,
-    plan: &Plan,
-    outlook: &Outlook,
-) {
+/// An event for people at each change of the reason.
+async fn tell(context: &Context, agent: &Agent, observed: &Observed, outlook: &Outlook) {
     let about = agent.object_ref(&());
-    if plan.ledger.begins {
-        let note = format!("start {} begins", plan.ledger.start_number);
-        context.events.normal(&about, "Started", &note).await;
-    }
     if ready_reason(&observed.status.conditions) == Some(outlook.reason) {
         return;
     }
     match outlook.readiness {
         Readiness::Ready => context.events.normal(&about, outlook.reason, &outlook.message).await,
-        Readiness::Reconciling if outlook.reason == reason::PENDING => {
+        Readiness::Reconciling if [reason::PENDING, reason::DRAINING].contains(&outlook.reason) => {
             context.events.normal(&about, outlook.reason, &outlook.message).await;
         }
         Readiness::Reconciling | Readiness::Stalled => {

@@ -52,7 +52,12 @@ impl Ledger {
                 starts: Some(starts),
             })
         } else {
-            status.last_start.clone()
+            // Where `starts` was taken out, the count begins anew, and so do its answers.
+            let answered = |known: Option<i64>| known.map(|known| known.min(starts));
+            status
+                .last_start
+                .clone()
+                .map(|start| LastStart { starts: answered(start.starts), ..start })
         };
         Self { start_number, config_digest: digest, desired_state, last_start, starts, begins }
     }

@@ -15,7 +15,7 @@ use crate::config::TemplateConfig;
 use crate::pod;
 use crate::runtime::WorkloadKind;
 
-/// Seconds that a finished Job stays to be looked at.
+/// Seconds that a finished Job stays at least, to be looked at.
 const FINISHED_JOB_SECONDS: i32 = 3_600;
 /// Seconds an ephemeral agent without `ttlAt` may run: admission asks for one.
 const DEFAULT_LIFE_SECONDS: i64 = 4 * 3_600;
@@ -74,7 +74,11 @@ fn job(metadata: ObjectMeta, template: PodTemplateSpec, seconds_left: i64) -> Jo
         metadata,
         spec: Some(JobSpec {
             backoff_limit: Some(0),
-            ttl_seconds_after_finished: Some(FINISHED_JOB_SECONDS),
+            // Not before the agent is over: to an operator that was away meanwhile, a Job
+            // that finished and went looks like one that never was.
+            ttl_seconds_after_finished: i32::try_from(seconds_left)
+                .ok()
+                .map(|left| left.max(FINISHED_JOB_SECONDS)),
             active_deadline_seconds: Some(seconds_left),
             // A replacement waits until the pod it replaces is gone (LIFE-09).
             pod_replacement_policy: Some("Failed".to_owned()),

@@ -21,8 +21,7 @@ impl Runtime for Cluster {
     }
 
     fn is_draining(&self, _namespace: &str, _agent: &str, _workloads: &[Workload]) -> bool {
-        // Workloads are deleted in the foreground: as long as a pod lives, the
-        // object that carries it is there to see.
+        // Every process is in a pod, and every pod is seen.
         false
     }
 

@@ -38,7 +38,7 @@ use crate::metrics::Metrics;
 /// Watches may miss: Pods and processes are compared at least this often.
 const COMPARE_AGAIN: Duration = Duration::from_secs(5);
 /// How long supervisors may take to leave their processes alone.
-const LEAVE_WITHIN: Duration = Duration::from_secs(5);
+const LEAVE_WITHIN: Duration = Duration::from_secs(2);
 
 /// The harness that every installation has.
 const HARNESS: &str = "harness";
@@ -89,16 +89,46 @@ struct Supervised {
 struct Watched {
     id: PodId,
     gone: CancellationToken,
+    /// Its process ended for good, which the cache may not show yet.
+    over: bool,
 }
+
+/// The Pods there are, by UID.
+type Present = HashMap<String, (PodId, Arc<Pod>)>;
 
 impl Supervised {
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, Watched>> {
         self.by_uid.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn forget(&self, uid: &str) {
-        self.lock().remove(uid);
+    fn begin(&self, id: &PodId) -> CancellationToken {
+        let gone = CancellationToken::new();
+        let watched = Watched { id: id.clone(), gone: gone.clone(), over: false };
+        self.lock().insert(id.uid.clone(), watched);
+        gone
+    }
+
+    /// A supervisor is done. One that saw the end for good stays known until the cache
+    /// shows that end too, or the process would be begun again.
+    fn finish(&self, uid: &str, over: bool) {
+        let mut by_uid = self.lock();
+        match by_uid.get_mut(uid) {
+            Some(watched) if over => watched.over = true,
+            _ => drop(by_uid.remove(uid)),
+        }
+        drop(by_uid);
         self.changed.notify_one();
+    }
+
+    /// Tells supervisors whose Pod is gone, and forgets ends that the cache shows.
+    fn follow(&self, present: &Present) {
+        self.lock().retain(|uid, watched| {
+            let pod = present.get(uid).map(|(_, pod)| pod);
+            if pod.is_none() {
+                watched.gone.cancel();
+            }
+            !watched.over || pod.is_some_and(|pod| !workload::is_over(pod))
+        });
     }
 
     /// Whether a process of this agent is still looked after.
@@ -137,29 +167,30 @@ impl Local {
     /// Ends processes of Pods that are gone and starts those of Pods that are there.
     fn compare(&self, pods: &[Cache<Pod>], tasks: &TaskTracker, leave: &CancellationToken) {
         let present = present(pods);
-        for (uid, watched) in self.supervised.lock().iter() {
-            if !present.contains_key(uid) {
-                watched.gone.cancel();
-            }
-        }
+        self.supervised.follow(&present);
         for (id, pod) in present.into_values() {
             // One process an agent: a later Pod waits for the end of an earlier (LIFE-09).
-            if !status::is_over(&pod) && !self.supervised.is_busy(&id) {
+            if !workload::is_over(&pod) && !self.supervised.is_busy(&id) {
                 self.supervise(id, Some(pod), tasks, leave);
             }
         }
     }
 
-    /// Ends what an earlier operator left without a Pod.
+    /// Ends what an earlier operator left without a Pod, and removes old logs.
     fn sweep(&self, pods: &[Cache<Pod>], tasks: &TaskTracker, leave: &CancellationToken) {
         let present = present(pods);
         for id in folder::left_behind(&self.parts.config.dir) {
-            let is_wanted = present.get(&id.uid).is_some_and(|(_, pod)| !status::is_over(pod));
+            let is_wanted = present.get(&id.uid).is_some_and(|(_, pod)| !workload::is_over(pod));
             if !is_wanted {
                 tracing::info!(pod = id.name, "a process without a Pod is ended");
                 self.supervise(id, None, tasks, leave);
             }
         }
+        let in_use: Vec<_> = present
+            .into_values()
+            .map(|(id, _)| Folder::new(&self.parts.config.dir, id).log().to_owned())
+            .collect();
+        folder::remove_old_logs(&self.parts.config.dir, &in_use, self.parts.clock.now());
     }
 
     fn supervise(
@@ -169,26 +200,25 @@ impl Local {
         tasks: &TaskTracker,
         leave: &CancellationToken,
     ) {
-        let gone = CancellationToken::new();
-        let watched = Watched { id: id.clone(), gone: gone.clone() };
-        self.supervised.lock().insert(id.uid.clone(), watched);
+        let gone = self.supervised.begin(&id);
         let supervised = Arc::clone(&self.supervised);
         let uid = id.uid.clone();
         let folder = Folder::new(&self.parts.config.dir, id);
         let parts = Arc::clone(&self.parts);
         let leave = leave.clone();
         tasks.spawn(async move {
-            match pod {
-                Some(pod) => Supervisor::new(parts, folder, pod, gone, leave).run().await,
-                None => supervisor::end_orphan(&folder).await,
-            }
-            supervised.forget(&uid);
+            let over = if let Some(pod) = pod {
+                Supervisor::new(parts, folder, pod, gone, leave).run().await
+            } else {
+                supervisor::end_orphan(&folder).await;
+                false
+            };
+            supervised.finish(&uid, over);
         });
     }
 }
 
-/// The Pods there are, by UID.
-fn present(pods: &[Cache<Pod>]) -> HashMap<String, (PodId, Arc<Pod>)> {
+fn present(pods: &[Cache<Pod>]) -> Present {
     pods.iter()
         .flat_map(Cache::all)
         .filter_map(|pod| {
@@ -208,7 +238,8 @@ impl Runtime for Local {
 
     fn is_draining(&self, namespace: &str, agent: &str, workloads: &[Workload]) -> bool {
         self.supervised.lock().values().any(|it| {
-            it.id.namespace == namespace
+            !it.over
+                && it.id.namespace == namespace
                 && it.id.agent == agent
                 && !workloads.iter().any(|workload| workload.uid == it.id.uid)
         })
@@ -261,5 +292,39 @@ impl Runtime for Local {
             tracing::warn!("failed to leave all processes in time; the next operator finds them");
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn present(id: &PodId, phase: &str) -> Present {
+        let mut pod = Pod::default();
+        pod.status.get_or_insert_default().phase = Some(phase.to_owned());
+        HashMap::from([(id.uid.clone(), (id.clone(), Arc::new(pod)))])
+    }
+
+    /// OPS-01, LIFE-07: once is once, whatever the cache still says.
+    #[test]
+    fn a_process_that_ended_for_good_is_known_until_the_cache_shows_it() {
+        let supervised = Supervised::default();
+        let id = PodId {
+            namespace: "team".to_owned(),
+            name: "foundry-agent-kid-1-local".to_owned(),
+            uid: "uid-1".to_owned(),
+            agent: "kid".to_owned(),
+        };
+        supervised.begin(&id);
+        supervised.finish(&id.uid, true);
+        supervised.follow(&present(&id, "Running"));
+        assert!(supervised.is_busy(&id), "the cache is late");
+        supervised.follow(&present(&id, "Succeeded"));
+        assert!(!supervised.is_busy(&id));
+
+        supervised.begin(&id);
+        supervised.finish(&id.uid, true);
+        supervised.follow(&Present::new());
+        assert!(!supervised.is_busy(&id), "nothing is kept of a Pod that is gone");
     }
 }

@@ -98,10 +98,16 @@ impl Workload {
             .and_then(|condition| condition.message.clone());
         let mine = pods.iter().filter(|pod| controller_kind(pod) == Some("ReplicaSet"));
         let health = match health_of_pods(mine.copied(), start) {
+            // A pod that ended is replaced: nobody has to act.
+            Some(Health::Succeeded | Health::Failed(_)) | None if replica_failure.is_some() => {
+                Health::Waiting(replica_failure.unwrap_or_default())
+            }
+            Some(Health::Succeeded) => {
+                Health::Waiting("its pod ended; another pod is made".to_owned())
+            }
+            Some(Health::Failed(why)) => Health::Waiting(format!("{why}; another pod is made")),
             Some(health) => health,
-            None => Health::Waiting(
-                replica_failure.unwrap_or_else(|| "its pod has not been made yet".to_owned()),
-            ),
+            None => Health::Waiting("its pod has not been made yet".to_owned()),
         };
         Self {
             drifted: spec.is_some_and(|spec| spec.replicas.unwrap_or(1) != 1),
@@ -126,8 +132,13 @@ impl Workload {
             Health::Failed(format!("{reason}: {message}"))
         } else {
             let mine = pods.iter().filter(|pod| controller_kind(pod) == Some("Job"));
-            health_of_pods(mine.copied(), start)
-                .unwrap_or_else(|| Health::Waiting("its pod has not been made yet".to_owned()))
+            match health_of_pods(mine.copied(), start) {
+                // Whether that was the end says the Job: a drained pod is made again.
+                Some(Health::Succeeded) => Health::Waiting("its pod ended".to_owned()),
+                Some(Health::Failed(why)) => Health::Waiting(why),
+                Some(health) => health,
+                None => Health::Waiting("its pod has not been made yet".to_owned()),
+            }
         };
         Self::new(WorkloadKind::Job, &job.metadata, agent_uid, start, health)
     }
@@ -164,6 +175,26 @@ impl Workload {
             health,
         }
     }
+}
+
+/// Whether a pod lives whose Deployment or Job is gone: deleted in the background, by a
+/// person or with an earlier agent of this name, it leaves its pods behind for a while.
+pub fn is_left_behind(pods: &[&Pod], deployments: &[&Deployment], jobs: &[&Job]) -> bool {
+    pods.iter().filter(|pod| !is_over(pod)).any(|pod| {
+        let Some(owner) = controller(&pod.metadata) else { return false };
+        match owner.kind.as_str() {
+            // Whose the ReplicaSet is, is not watched: of an agent there is one Deployment.
+            "ReplicaSet" => deployments.is_empty(),
+            "Job" => !jobs.iter().any(|job| job.metadata.uid.as_ref() == Some(&owner.uid)),
+            _ => false,
+        }
+    })
+}
+
+/// Whether a pod is at its end: its processes are gone and come no more.
+pub fn is_over(pod: &Pod) -> bool {
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    matches!(phase, Some("Succeeded" | "Failed"))
 }
 
 /// The owner that controls an object.

@@ -146,7 +146,12 @@ async fn a_new_image_of_the_harness_waits_for_the_next_start() {
     let first = world.one_pod("ann").await;
     assert_eq!(image(&first).as_deref(), Some("foundry-harness:dev"));
 
-    patch(&world, "agent-v1", json!({ "spec": { "image": "registry.example/harness:2" } })).await;
+    patch::<Harness>(
+        &world,
+        "agent-v1",
+        json!({ "spec": { "image": "registry.example/harness:2" } }),
+    )
+    .await;
     let harnesses = world.api::<Harness>();
     eventually("the Harness reports its image", DEADLINE, || async {
         let image = harnesses.get("agent-v1").await?.status.and_then(|status| status.image);
@@ -155,8 +160,8 @@ async fn a_new_image_of_the_harness_waits_for_the_next_start() {
     })
     .await;
     // Replicas that somebody changed are put back with the template as it was.
-    let scale = Patch::Merge(json!({ "spec": { "replicas": 0 } }));
-    patch_deployment(&world, "foundry-agent-ann", &scale).await;
+    let scale = json!({ "spec": { "replicas": 0 } });
+    patch::<Deployment>(&world, "foundry-agent-ann", scale).await;
     let deployments = world.api::<Deployment>();
     eventually("replicas are one again", DEADLINE, || async {
         let spec = deployments.get("foundry-agent-ann").await?.spec.unwrap_or_default();
@@ -332,6 +337,34 @@ async fn a_deleted_deployment_is_back_and_goes_with_its_agent() {
     operator.stop().await;
 }
 
+/// LIFE-09: the garbage collector takes a Deployment before its pods, which still poll.
+#[tokio::test]
+async fn an_agent_made_again_under_its_name_waits_for_the_last_pod_of_the_earlier_one() {
+    let world = World::new("op-namesake").await;
+    let operator = world.cluster_operator();
+    world.harness("agent-v1").await;
+    world.agent("ann", |_| {}).await;
+    let first = world.one_pod("ann").await.name_any();
+    // Stands for a node on which the process takes its time to end.
+    patch::<Pod>(&world, &first, json!({ "metadata": { "finalizers": ["test/slow"] } })).await;
+    world.api::<Agent>().delete("ann", &DeleteParams::default()).await.unwrap();
+    world.exactly::<Deployment>(&[]).await;
+
+    world.agent("ann", |_| {}).await;
+    world
+        .status("the new agent waits", "ann", |status| {
+            reason(status, "Reconciling", true) == Some("Draining")
+        })
+        .await;
+    // The pod of another agent shows that the operator has looked again meanwhile.
+    world.agent("ben", |_| {}).await;
+    world.one_pod("ben").await;
+    world.exactly::<Deployment>(&["foundry-agent-ben"]).await;
+    patch::<Pod>(&world, &first, json!({ "metadata": { "finalizers": null } })).await;
+    assert_ne!(world.one_pod("ann").await.name_any(), first);
+    operator.stop().await;
+}
+
 /// WORK-10
 #[tokio::test]
 async fn only_the_pods_of_a_coding_harness_carry_the_coding_role() {
@@ -389,12 +422,13 @@ async fn a_refused_workload_is_told_in_the_clusters_words_and_heals() {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the test is another writer")]
-async fn patch(world: &World, harness: &str, body: serde_json::Value) {
+async fn patch<K>(world: &World, name: &str, body: serde_json::Value)
+where
+    K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+        + serde::de::DeserializeOwned
+        + Clone
+        + std::fmt::Debug,
+{
     let patch = Patch::Merge(body);
-    world.api::<Harness>().patch(harness, &PatchParams::default(), &patch).await.unwrap();
-}
-
-#[expect(clippy::disallowed_methods, reason = "the test is another writer")]
-async fn patch_deployment(world: &World, name: &str, body: &Patch<serde_json::Value>) {
-    world.api::<Deployment>().patch(name, &PatchParams::default(), body).await.unwrap();
+    world.api::<K>().patch(name, &PatchParams::default(), &patch).await.unwrap();
 }

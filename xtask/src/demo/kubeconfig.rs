@@ -22,7 +22,7 @@ pub(super) fn read(path: &Path) -> Result<Kubeconfig> {
 
 /// A client of the cluster that a kubeconfig leads to, which has answered.
 pub(super) async fn answering_client(path: &Path) -> Result<Client> {
-    let client = client(path).await.map_err(|error| {
+    let client = client(read(path)?).await.map_err(|error| {
         let (path, cause) = (path.display(), one_line(&error));
         anyhow!("{path} leads to no cluster; correct it, or unset KUBECONFIG: {cause}")
     })?;
@@ -48,9 +48,9 @@ pub(super) fn write_private(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).with_context(failed)
 }
 
-async fn client(path: &Path) -> Result<Client> {
+async fn client(kubeconfig: Kubeconfig) -> Result<Client> {
     let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(read(path)?, &options).await?;
+    let config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
     Ok(Client::try_from(config)?)
 }
 
@@ -67,7 +67,8 @@ fn one_line(error: &Error) -> String {
             line = format!("{line}: {cause}");
         }
     }
-    line.replace("'\"", "'").replace("\"'", "'")
+    // What follows is an error; a library need not say so again.
+    line.replace("'\"", "'").replace("\"'", "'").replace(": error: ", ": ")
 }
 
 #[cfg(test)]
@@ -80,6 +81,7 @@ mod tests {
     fn a_cause_is_said_once_and_on_one_line() {
         let error = anyhow!("broken\n  ^ here").context("failed to read '\"x\"': broken");
         assert_eq!(one_line(&error), "failed to read 'x': broken");
+        assert_eq!(one_line(&anyhow!("no YAML: error: line 1")), "no YAML: line 1");
         assert_eq!(one_line(&anyhow!("refused").context("no answer")), "no answer: refused");
     }
 }

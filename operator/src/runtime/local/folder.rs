@@ -5,6 +5,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Pid;
 
@@ -14,6 +15,11 @@ use super::PodId;
 pub const PODS: &str = "pods";
 /// Folder of the processes' logs, which outlive them.
 pub const LOGS: &str = "logs";
+
+/// Bytes of a log before it is set aside; one that was set aside before goes.
+const MOST_LOG: u64 = 16 * 1024 * 1024;
+/// How long the log of a process that is gone is kept.
+const KEEP_LOG: SignedDuration = SignedDuration::from_hours(14 * 24);
 
 const LOCK: &str = "lock";
 const MOUNTS: &str = "mounts";
@@ -68,6 +74,16 @@ impl Folder {
         OpenOptions::new().create(true).append(true).mode(0o600).open(&self.log)
     }
 
+    /// Sets a log that has grown too long aside and begins it anew; the process, which
+    /// adds at the end, goes on at the start.
+    pub fn bound_log(&self) -> io::Result<()> {
+        if std::fs::metadata(&self.log)?.len() <= MOST_LOG {
+            return Ok(());
+        }
+        std::fs::copy(&self.log, self.log.with_extension("log.1"))?;
+        OpenOptions::new().write(true).open(&self.log)?.set_len(0)
+    }
+
     /// Where the log is, for messages.
     pub fn log(&self) -> &Path {
         &self.log
@@ -78,7 +94,9 @@ impl Folder {
         let mut text = String::new();
         // A process id is a few digits; whatever else is in there is not one.
         File::open(self.lock()).ok()?.take(32).read_to_string(&mut text).ok()?;
-        Pid::from_raw(text.trim().parse().ok()?)
+        // As a process group, 1 would mean every process there is.
+        let number = text.trim().parse().ok().filter(|number| *number > 1)?;
+        Pid::from_raw(number)
     }
 
     /// The living process of this folder: whoever holds the lock.
@@ -124,6 +142,27 @@ pub fn left_behind(dir: &Path) -> Vec<PodId> {
         .collect()
 }
 
+/// Removes logs that nothing was added to for long, but those `in_use`.
+pub fn remove_old_logs(dir: &Path, in_use: &[PathBuf], now: Timestamp) {
+    let entries = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for namespace in entries(&dir.join(LOGS)) {
+        for log in entries(&namespace.path()) {
+            let is_old = log
+                .metadata()
+                .and_then(|metadata| metadata.modified())
+                .ok()
+                .and_then(|modified| Timestamp::try_from(modified).ok())
+                .is_some_and(|modified| now.duration_since(modified) > KEEP_LOG);
+            if !is_old || in_use.contains(&log.path()) {
+                continue;
+            }
+            if let Err(error) = std::fs::remove_file(log.path()) {
+                tracing::warn!(%error, log = %log.path().display(), "failed to remove an old log");
+            }
+        }
+    }
+}
+
 fn private_folder(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
@@ -165,6 +204,49 @@ mod tests {
         assert_eq!(left_behind(dir.path()), std::slice::from_ref(&folder.id));
         folder.remove();
         assert!(left_behind(dir.path()).is_empty());
+    }
+
+    #[test]
+    fn a_lock_file_never_names_every_process() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = folder(dir.path());
+        folder.prepare().unwrap();
+        for text in ["1", "0", "-1", "-4711", "", "seven"] {
+            std::fs::write(folder.lock(), text).unwrap();
+            assert_eq!(folder.written_pid(), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_log_that_grew_too_long_is_set_aside_and_goes_on() {
+        use std::io::Write as _;
+        let dir = tempfile::tempdir().unwrap();
+        let folder = folder(dir.path());
+        folder.prepare().unwrap();
+        let mut process = folder.open_log().unwrap();
+        writeln!(process, "short").unwrap();
+        folder.bound_log().unwrap();
+        assert_eq!(std::fs::read_to_string(folder.log()).unwrap(), "short\n");
+        process.set_len(MOST_LOG + 1).unwrap();
+        folder.bound_log().unwrap();
+        writeln!(process, "on").unwrap();
+        assert_eq!(std::fs::read_to_string(folder.log()).unwrap(), "on\n");
+    }
+
+    #[test]
+    fn only_logs_that_are_old_and_out_of_use_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = folder(dir.path());
+        folder.prepare().unwrap();
+        drop(folder.open_log().unwrap());
+        let modified = std::fs::metadata(folder.log()).unwrap().modified().unwrap();
+        let written = Timestamp::try_from(modified).unwrap();
+        let later = written + KEEP_LOG + SignedDuration::from_secs(1);
+        remove_old_logs(dir.path(), &[], written);
+        remove_old_logs(dir.path(), &[folder.log().to_owned()], later);
+        assert!(folder.log().exists());
+        remove_old_logs(dir.path(), &[], later);
+        assert!(!folder.log().exists());
     }
 
     #[test]

@@ -83,9 +83,10 @@ impl Process {
         }
     }
 
-    /// Resolves when the process has ended.
+    /// Resolves when the process has ended; what it started and left ends with it, as
+    /// everything in a container does.
     pub async fn ended(&mut self) -> Exit {
-        match self {
+        let exit = match self {
             Self::Child(child, _) => child.wait().await.map_or(Exit::Unknown, Exit::from),
             Self::Adopted(folder, _) => {
                 while folder.holder().is_some() {
@@ -93,23 +94,30 @@ impl Process {
                 }
                 Exit::Unknown
             }
-        }
+        };
+        signal(self.id(), Signal::KILL);
+        exit
     }
 
     /// Ends the process and all it started: asks first, kills after a while.
     pub async fn end(mut self) {
         let group = self.id();
-        for (signal, patience) in [(Signal::TERM, GRACE), (Signal::KILL, KILLED_WITHIN)] {
-            if let Err(error) = kill_process_group(group, signal)
-                && error != rustix::io::Errno::SRCH
-            {
-                tracing::warn!(%error, pid = group.as_raw_nonzero(), "failed to signal a process");
-            }
+        for (sign, patience) in [(Signal::TERM, GRACE), (Signal::KILL, KILLED_WITHIN)] {
+            signal(group, sign);
             if tokio::time::timeout(patience, self.ended()).await.is_ok() {
                 return;
             }
         }
         tracing::error!(pid = group.as_raw_nonzero(), "a killed process is still there");
+    }
+}
+
+/// Signals a whole group; that nobody is left of it is fine.
+fn signal(group: Pid, signal: Signal) {
+    if let Err(error) = kill_process_group(group, signal)
+        && error != rustix::io::Errno::SRCH
+    {
+        tracing::warn!(%error, pid = group.as_raw_nonzero(), "failed to signal a process");
     }
 }
 
@@ -188,4 +196,87 @@ fn environment(
             (variable.name.clone(), value)
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
+
+    use testenv::eventually;
+
+    use super::super::PodId;
+    use super::*;
+
+    /// Starts a process that ignores SIGTERM and says its id in `child`.
+    const PARENT: &str = r#"#!/bin/sh
+sh -c 'trap "" TERM; echo $$ > child.new; mv child.new child; sleep 60' &
+"#;
+
+    fn started(dir: &Path, then: &str) -> (Process, PathBuf) {
+        let harness = dir.join("harness");
+        std::fs::write(&harness, format!("{PARENT}{then}\n")).unwrap();
+        std::fs::set_permissions(&harness, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let id = PodId {
+            namespace: "team".to_owned(),
+            name: "foundry-agent-ann-1-local".to_owned(),
+            uid: "uid-1".to_owned(),
+            agent: "ann".to_owned(),
+        };
+        let folder = Folder::new(dir, id);
+        folder.prepare().unwrap();
+        let config = LocalConfig {
+            dir: dir.to_owned(),
+            bin_dir: dir.to_owned(),
+            lifeline: None,
+            path: "/usr/bin:/bin".to_owned(),
+        };
+        let container = Container {
+            command: Some(vec!["/harness".to_owned()]),
+            working_dir: Some("/work".to_owned()),
+            volume_mounts: Some(vec![VolumeMount {
+                name: "work".to_owned(),
+                mount_path: "/work".to_owned(),
+                ..VolumeMount::default()
+            }]),
+            ..Container::default()
+        };
+        (start(&folder, &container, &config).unwrap(), folder.mount("/work").join("child"))
+    }
+
+    async fn child(file: &Path) -> String {
+        eventually("the child lives", Duration::from_secs(20), || async {
+            std::fs::read_to_string(file).map(|pid| pid.trim().to_owned())
+        })
+        .await
+    }
+
+    async fn is_gone(pid: &str) {
+        eventually("the child is gone", Duration::from_secs(20), || async {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            if stat.is_empty() || stat.contains(") Z ") { Ok(()) } else { Err(stat) }
+        })
+        .await;
+    }
+
+    /// OPS-01, LIFE-10
+    #[tokio::test]
+    async fn what_a_process_started_ends_with_it_even_when_it_ignores_the_signal() {
+        let dir = tempfile::tempdir().unwrap();
+        let obeys = "trap 'exit 0' TERM; while :; do sleep 0.05; done";
+        let (process, file) = started(dir.path(), obeys);
+        let child = child(&file).await;
+        process.end().await;
+        is_gone(&child).await;
+    }
+
+    /// OPS-01, LIFE-09
+    #[tokio::test]
+    async fn a_process_that_ends_by_itself_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let (mut process, file) =
+            started(dir.path(), "until [ -e child ]; do sleep 0.05; done; exit 3");
+        assert_eq!(process.ended().await, Exit::Status(3));
+        is_gone(&child(&file).await).await;
+    }
 }

@@ -21,12 +21,6 @@ pub enum Life {
     Over { exit: Exit, message: String, at: Timestamp },
 }
 
-/// Whether a Pod is at its end: it gets no process any more.
-pub fn is_over(pod: &Pod) -> bool {
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
-    matches!(phase, Some("Succeeded" | "Failed"))
-}
-
 /// Since when the Pod says its process runs.
 pub fn running_since(pod: &Pod) -> Option<Timestamp> {
     let container = pod.status.as_ref()?.container_statuses.as_ref()?.first()?;

@@ -31,6 +31,8 @@ const LOOK: Duration = Duration::from_millis(20);
 const REPORT_AGAIN: Duration = Duration::from_secs(2);
 /// How often a token that could not be renewed is tried again.
 const RENEW_AGAIN: Duration = Duration::from_secs(10);
+/// How often the size of a log is looked at.
+const BOUND_LOG_AGAIN: Duration = Duration::from_mins(1);
 /// Name of the volume that holds the token.
 const TOKEN_VOLUME: &str = "token";
 
@@ -71,23 +73,24 @@ impl Supervisor {
         Self { parts, folder, pod, gone, leave, restarts, reported: None }
     }
 
-    /// Looks after the process until its Pod is gone, its end or the operator's.
-    pub async fn run(mut self) {
+    /// Looks after the process until its Pod is gone, its end or the operator's; says
+    /// whether it ended for good.
+    pub async fn run(mut self) -> bool {
         let pod = Arc::clone(&self.pod);
         let Some(container) = pod.spec.as_ref().and_then(|spec| spec.containers.first()) else {
-            return;
+            return false;
         };
         let mut crashes = 0;
         loop {
             let why = match self.one_life(container).await {
                 Ended::WithItsPod => {
                     self.folder.remove();
-                    return;
+                    return false;
                 }
-                Ended::NotYet => return,
+                Ended::NotYet => return false,
                 Ended::ByItself(exit, _) if self.runs_once() => {
                     self.report_over(container, exit).await;
-                    return;
+                    return true;
                 }
                 Ended::ByItself(exit, lived) => {
                     crashes = if lived >= LIVED { 1 } else { crashes + 1 };
@@ -105,7 +108,7 @@ impl Supervisor {
             let life = Life::Waiting { reason: "CrashLoopBackOff", message };
             if !self.wait(container, &life, wait).await {
                 self.leave_or_remove();
-                return;
+                return false;
             }
         }
     }
@@ -126,6 +129,8 @@ impl Supervisor {
         };
         let mut renew_at = match renew {
             Ok(after) => Instant::now() + after,
+            // A process that lives has a token already, good for a while.
+            Err(why) if self.folder.holder().is_some() => Instant::now() + self.not_renewed(&why),
             Err(why) => return Ended::NeverBegun(why),
         };
         let (mut process, since) = match self.begin(container).await {
@@ -134,6 +139,7 @@ impl Supervisor {
         };
         let begun = Instant::now();
         let wanted = status::of(container, &Life::Running(since), self.restarts);
+        let mut bound_log_at = begun;
         loop {
             let report_again =
                 if self.report(&wanted).await { Duration::MAX } else { REPORT_AGAIN };
@@ -146,11 +152,13 @@ impl Supervisor {
                 () = leave.cancelled() => return Ended::NotYet,
                 () = tokio::time::sleep(report_again) => {}
                 () = tokio::time::sleep_until(renew_at) => {
-                    let after = self.renew_token(container).await.unwrap_or_else(|why| {
-                        tracing::warn!(pod = self.folder.id.name, why, "a token is not renewed yet");
-                        RENEW_AGAIN
-                    });
+                    let renewed = self.renew_token(container).await;
+                    let after = renewed.unwrap_or_else(|why| self.not_renewed(&why));
                     renew_at = Instant::now() + after;
+                }
+                () = tokio::time::sleep_until(bound_log_at) => {
+                    self.bound_log();
+                    bound_log_at = Instant::now() + BOUND_LOG_AGAIN;
                 }
             }
         }
@@ -232,6 +240,18 @@ impl Supervisor {
         token::store(&folder.join("token"), &token)
             .map_err(|error| format!("failed to store its token: {error}"))?;
         Ok(after)
+    }
+
+    /// Says why a token is not renewed, and when to try again.
+    fn not_renewed(&self, why: &str) -> Duration {
+        tracing::warn!(pod = self.folder.id.name, why, "a token is not renewed yet");
+        RENEW_AGAIN
+    }
+
+    fn bound_log(&self) {
+        if let Err(error) = self.folder.bound_log() {
+            tracing::warn!(%error, pod = self.folder.id.name, "failed to bound a log");
+        }
     }
 
     /// Reports, when it differs; says whether what is reported is what is wanted.

@@ -131,3 +131,23 @@ fn the_end_of_a_pod_is_not_the_end_of_its_job(#[case] status: Value) {
     let health = Workload::from_job(&job, &[&pod], "uid-ann").health;
     assert!(matches!(health, Health::Waiting(_)), "{health:?}");
 }
+
+/// LIFE-09: while a pod of it lives, an earlier process polls the inbox.
+#[test]
+fn a_pod_whose_workload_is_gone_is_left_behind_until_it_ends() {
+    let running = json!({ "phase": "Running" });
+    let of_set = pod(&running);
+    let of_job: Pod = object(json!({ "metadata": metadata("Job", "uid-job"), "status": running }));
+    let bare: Pod = object(json!({ "metadata": metadata("Agent", "uid-ann"), "status": running }));
+    let deployment = deployment();
+    let mut job = metadata("Agent", "uid-ann");
+    job["uid"] = json!("uid-job");
+    let job: Job = object(json!({ "metadata": job }));
+    let other: Job = object(json!({ "metadata": metadata("Agent", "uid-ann") }));
+
+    assert!(is_left_behind(&[&of_set], &[], &[]));
+    assert!(!is_left_behind(&[&of_set], &[&deployment], &[]));
+    assert!(is_left_behind(&[&of_job], &[], &[&other]));
+    assert!(!is_left_behind(&[&of_job], &[], &[&job]));
+    assert!(!is_left_behind(&[&bare, &pod(&json!({ "phase": "Failed" }))], &[], &[]));
+}

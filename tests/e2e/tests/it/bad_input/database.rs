@@ -52,10 +52,7 @@ async fn a_file_that_is_no_database_is_refused(#[case] content: String, #[case] 
 #[case::garbage_in_its_pages(|bytes: &mut Vec<u8>| bytes[8_192..65_536].fill(0xa5), "damaged")]
 #[case::cut_short(|bytes: &mut Vec<u8>| bytes.truncate(60_000), "damaged")]
 #[tokio::test]
-async fn a_damaged_database_is_refused(
-    #[case] damage: fn(&mut Vec<u8>),
-    #[case] words: &str,
-) {
+async fn a_damaged_database_is_refused(#[case] damage: fn(&mut Vec<u8>), #[case] words: &str) {
     let place = Place::new();
     let file = database(&place).await;
     let mut bytes = fs::read(&file).unwrap();

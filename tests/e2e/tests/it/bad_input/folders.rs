@@ -8,15 +8,19 @@ use super::attempt::{Attempt, Place, assert_says};
 const READ_ONLY: &str = "/sys";
 
 #[rstest]
+#[case::a_file("given/a file", "set FOUNDRY_DATA_DIR")]
+#[case::below_a_file("given/a file/data", "set FOUNDRY_DATA_DIR")]
+#[case::read_only(READ_ONLY, "let this user read and write the database and its folder")]
 #[tokio::test]
 async fn a_data_folder_that_cannot_be_written_is_named_by_the_api(
-    #[values("given/a file", "given/a file/data", READ_ONLY)] folder: &str,
+    #[case] folder: &str,
+    #[case] remedy: &str,
 ) {
     let place = Place::new();
     place.give("a file", "");
     let folder = place.path(folder);
     let line = Attempt::api(&place).set("FOUNDRY_DATA_DIR", &folder).refusal().await;
-    assert_says(&line, &[&folder.display().to_string(), "FOUNDRY_DATA_DIR"]);
+    assert_says(&line, &[&folder.display().to_string(), remedy]);
 }
 
 #[rstest]

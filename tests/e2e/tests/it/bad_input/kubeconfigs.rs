@@ -45,10 +45,8 @@ fn without_certificate(place: &Place) -> PathBuf {
 #[tokio::test]
 async fn a_kubeconfig_of_no_use_is_named_by_the_api_and_the_operator(
     #[values(Attempt::api, Attempt::operator)] program: fn(&Place) -> Attempt,
-    #[values(missing, broken, something_else, without_context, without_certificate)] give: fn(
-        &Place,
-    )
-        -> PathBuf,
+    #[values(missing, broken, something_else, without_context, without_certificate)]
+    give: fn(&Place) -> PathBuf,
 ) {
     let place = Place::new();
     let kubeconfig = give(&place);

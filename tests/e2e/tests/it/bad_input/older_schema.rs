@@ -3,7 +3,7 @@
 use foundry_client::AgentState;
 use foundry_crds::Agent;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps,
+    CustomResourceDefinition, CustomResourceDefinitionSpec, JSONSchemaProps,
 };
 use kube::api::{DynamicObject, PostParams};
 use kube::core::ApiResource;
@@ -110,10 +110,7 @@ async fn let_in(client: &Client, namespace: &str) -> Api<DynamicObject> {
     objects
 }
 
-async fn define(
-    definitions: &Api<CustomResourceDefinition>,
-    spec: &k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionSpec,
-) {
+async fn define(definitions: &Api<CustomResourceDefinition>, spec: &CustomResourceDefinitionSpec) {
     eventually("the schema is stored", DEADLINE, || async {
         let mut definition = definitions.get(AGENTS).await?;
         definition.spec = spec.clone();

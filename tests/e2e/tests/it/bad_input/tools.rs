@@ -16,7 +16,7 @@ fn tools_without(place: &Place, missing: &str) -> PathBuf {
     std::fs::create_dir(&folder).unwrap();
     // Written by another process: a file this one has open for writing could be passed
     // on to a child that a test beside starts, and would be too busy to be run.
-    let script = r##"for tool; do printf '#!/bin/sh\n' > "$0/$tool" && chmod +x "$0/$tool"; done"##;
+    let script = r#"for tool; do printf '#!/bin/sh\n' > "$0/$tool" && chmod +x "$0/$tool"; done"#;
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", script]).arg(&folder);
     shell.args(TOOLS.iter().filter(|&&tool| tool != missing));
