@@ -179,7 +179,7 @@ impl Refusal {
         match wire {
             Wire::OpenAi => {
                 body["type"] =
-                    json!(format!("https://foundry.flow.life/problems/{}", self.reason()));
+                    json!(format!("urn:foundry:problem:{}", self.reason()));
                 body["error"] = json!({
                     "message": message,
                     "type": self.openai_type(),

@@ -40,8 +40,9 @@ pub async fn record_start(
     let version = apply::status::<Agent, _>(&context.client, version, &ahead).await?;
     context.metrics.written("status", "Agent");
     if plan.ledger.begins {
-        let note = format!("start {} begins", plan.ledger.start_number);
-        context.events.normal(&agent.object_ref(&()), "Started", &note).await;
+        // No number: repeats are joined under the first note, and would show its number.
+        let note = "a new process begins; status.startNumber counts it";
+        context.events.normal(&agent.object_ref(&()), "Started", note).await;
     }
     Ok((version, ahead))
 }

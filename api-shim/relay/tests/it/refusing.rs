@@ -21,7 +21,7 @@ async fn auto_without_its_model_says_what_to_create() {
     let remedy = "create a Model with provider openai and wireId gpt-5-mini (or upstreamModel \
                   gpt-5-mini), or set the agent's model to the wireId of another";
     let expected = json!({
-        "type": "https://foundry.flow.life/problems/NoAutoModel",
+        "type": "urn:foundry:problem:NoAutoModel",
         "title": "Not Found",
         "status": 404,
         "detail": detail,
