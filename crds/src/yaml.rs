@@ -48,12 +48,14 @@ pub fn documents(text: &str) -> Result<Vec<Value>, YamlError> {
         .collect()
 }
 
-/// Writes one document.
+/// Writes one document, its keys sorted: whether JSON objects keep their order
+/// depends on what other crates are built beside this one.
 ///
 /// # Errors
 /// When the value has a shape that JSON or YAML cannot hold.
 pub fn to_yaml<T: Serialize>(value: &T) -> Result<String, YamlError> {
-    let value = serde_json::to_value(value).map_err(YamlError::Fields)?;
+    let mut value = serde_json::to_value(value).map_err(YamlError::Fields)?;
+    value.sort_all_objects();
     serde_yaml::to_string(&value).map_err(YamlError::Write)
 }
 
