@@ -15,7 +15,12 @@ pub const DRAIN: Duration = Duration::from_secs(20);
 #[derive(Args, Clone, Debug)]
 pub struct Config {
     /// Address to listen on.
-    #[arg(long, env = "FOUNDRY_API_LISTEN", default_value = "0.0.0.0:8080")]
+    #[arg(
+        long,
+        env = "FOUNDRY_API_LISTEN",
+        default_value = "0.0.0.0:8080",
+        value_parser = socket_address
+    )]
     pub listen: SocketAddr,
 
     /// Database: `sqlite:<path>` or `postgres://user@host/name`. A SQLite file in the data
@@ -42,7 +47,7 @@ pub struct Config {
     pub service_token_file: Option<PathBuf>,
 
     /// Issuer of persons' tokens; without it no person can call.
-    #[arg(long, env = "FOUNDRY_OIDC_ISSUER")]
+    #[arg(long, env = "FOUNDRY_OIDC_ISSUER", value_parser = web_address)]
     pub oidc_issuer: Option<String>,
 
     /// Audience that persons' tokens must name.
@@ -50,7 +55,7 @@ pub struct Config {
     pub oidc_audience: String,
 
     /// Address of the issuer's keys; found by its discovery document when absent.
-    #[arg(long, env = "FOUNDRY_OIDC_JWKS_URL")]
+    #[arg(long, env = "FOUNDRY_OIDC_JWKS_URL", value_parser = web_address)]
     pub oidc_jwks_url: Option<String>,
 
     /// Claim that lists a person's workspaces.
@@ -101,6 +106,18 @@ fn namespace(name: &str) -> Result<String, String> {
 #[expect(clippy::unnecessary_wraps, reason = "the form that clap calls")]
 fn secret(value: &str) -> Result<SecretString, Infallible> {
     Ok(value.into())
+}
+
+fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "give an address and a port, as 0.0.0.0:8080".to_owned())
+}
+
+fn web_address(text: &str) -> Result<String, String> {
+    let uri = text.parse::<http::Uri>().ok();
+    let is_web = |uri: &http::Uri| matches!(uri.scheme_str(), Some("http" | "https"));
+    uri.filter(is_web)
+        .map(|_| text.to_owned())
+        .ok_or_else(|| "give an address that begins with http:// or https://".to_owned())
 }
 
 fn flag(value: &str) -> Result<bool, String> {

@@ -7,6 +7,7 @@ pub mod authz;
 pub mod bell;
 pub mod cluster;
 pub mod config;
+mod connect;
 mod extract;
 pub mod identity;
 mod listen;
@@ -24,4 +25,5 @@ pub mod telemetry;
 
 pub use app::{App, AppState, Clock, openapi, router};
 pub use config::Config;
+pub use connect::Connection;
 pub use serve::{StartError, assemble, kube_client, run};

@@ -4,7 +4,7 @@ use std::{io::Write, process::ExitCode};
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
-use foundry_api::{Clock, Config, telemetry};
+use foundry_api::{Clock, Config, Connection, StartError, telemetry};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
+    #[command(flatten)]
+    connection: Connection,
     #[command(flatten)]
     config: Config,
 }
@@ -31,13 +33,18 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
         Some(Command::Openapi) => print_openapi(),
-        None => serve(cli.config),
+        None => serve(cli.connection, cli.config),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
+            let words = match error.downcast_ref::<StartError>() {
+                // Its causes are in its own words already.
+                Some(whole) => whole.to_string(),
+                None => format!("{error:#}"),
+            };
             // Nobody is left to tell when stderr is gone too.
-            drop(writeln!(std::io::stderr(), "foundry-api: {error:#}"));
+            drop(writeln!(std::io::stderr(), "foundry-api: {words}"));
             ExitCode::FAILURE
         }
     }
@@ -47,7 +54,7 @@ fn print_openapi() -> anyhow::Result<()> {
     std::io::stdout().write_all(foundry_api::openapi().as_bytes()).context("failed to print")
 }
 
-fn serve(config: Config) -> anyhow::Result<()> {
+fn serve(connection: Connection, config: Config) -> anyhow::Result<()> {
     if config.pdeathsig {
         die_with_parent()?;
     }
@@ -59,20 +66,17 @@ fn serve(config: Config) -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("failed to start the runtime")?
-        .block_on(serve_until_signal(config))
+        .block_on(serve_until_signal(connection, config))
 }
 
-async fn serve_until_signal(config: Config) -> anyhow::Result<()> {
+async fn serve_until_signal(connection: Connection, config: Config) -> anyhow::Result<()> {
     let shutdown = CancellationToken::new();
     let mut terminate = signal(SignalKind::terminate()).context("failed to await SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("failed to await SIGINT")?;
     // Without a handler a file-size limit kills the process; with one, the store gets
     // an error that it can put into words.
     let _file_size = signal(SignalKind::from_raw(SIGXFSZ)).context("failed to await SIGXFSZ")?;
-    let kube_config = kube::Config::infer()
-        .await
-        .context("failed to find a cluster; set KUBECONFIG or run inside one")?;
-    let client = foundry_api::kube_client(kube_config)?;
+    let client = connection.open().await?;
     let running = foundry_api::run(config, client, clock(), shutdown.clone());
     let mut running = std::pin::pin!(running);
     tokio::select! {

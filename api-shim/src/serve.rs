@@ -70,6 +70,17 @@ pub enum StartError {
     /// An HTTP client cannot be built.
     #[error("failed to build http client: {0}")]
     HttpClient(#[source] reqwest::Error),
+    /// Neither a kubeconfig nor a pod.
+    #[error("failed to find a cluster; set KUBECONFIG to a kubeconfig, or run in a pod")]
+    NoCluster,
+    /// A kubeconfig that leads nowhere.
+    #[error("failed to use kubeconfig {files}: {cause}; correct it, or set KUBECONFIG to another")]
+    Kubeconfig {
+        /// The files that were named.
+        files: String,
+        /// What is wrong with them.
+        cause: String,
+    },
     /// The cluster's configuration is unusable.
     #[error("failed to build kubernetes client: {0}; check KUBECONFIG")]
     KubeClient(#[source] Box<kube::Error>),
@@ -126,6 +137,12 @@ pub async fn assemble(
 ) -> Result<App, StartError> {
     let metrics = Metrics::default();
     let authorizer = Authorizer::new(metrics.clone()).map_err(StartError::Policies)?;
+    // Before the store: an API that does not start leaves no database behind.
+    if let Some(path) = &config.service_token_file {
+        Services::check(path)
+            .await
+            .map_err(|source| StartError::ServiceToken { path: path.clone(), source })?;
+    }
     let store = open_store(config).await?;
     let tasks = TaskTracker::new();
     let (deleted, deletions) = mpsc::channel(MAX_WAITING);
@@ -138,7 +155,10 @@ pub async fn assemble(
             .issuer()
             .map(|issuer| Persons::new(issuer, http, cluster.clone(), clock.clone())),
         pods: Pods::new(cluster.clone()),
-        services: services(config, &cluster).await?,
+        services: config
+            .service_token_file
+            .clone()
+            .map(|path| Services::new(path, cluster.clone())),
     };
     let reporter = Reporter::new(store.clone(), cluster.clone(), clock.clone());
     tasks.spawn(reporter.clone().run(shutdown.clone()));
@@ -168,13 +188,6 @@ pub async fn assemble(
         tasks,
         shutdown,
     }))
-}
-
-async fn services(config: &Config, cluster: &Arc<Cluster>) -> Result<Option<Services>, StartError> {
-    let Some(path) = config.service_token_file.clone() else { return Ok(None) };
-    let services = Services::new(path.clone(), cluster.clone());
-    services.check().await.map_err(|source| StartError::ServiceToken { path, source })?;
-    Ok(Some(services))
 }
 
 async fn open_store(config: &Config) -> Result<Store, StartError> {

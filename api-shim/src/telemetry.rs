@@ -13,8 +13,13 @@ pub fn start(filter: &str) -> anyhow::Result<()> {
         .parse::<EnvFilter>()
         .map_err(|error| anyhow::anyhow!("FOUNDRY_LOG is not a log filter: {error}"))?
         .add_directive(audit);
-    let lines =
-        fmt::layer().json().flatten_event(true).with_current_span(true).with_span_list(false);
+    // It would panic on a full disk: its own errors go to stderr by `eprintln!`.
+    let lines = fmt::layer()
+        .log_internal_errors(false)
+        .json()
+        .flatten_event(true)
+        .with_current_span(true)
+        .with_span_list(false);
     tracing_subscriber::registry().with(filter).with(lines).try_init()?;
     Ok(())
 }

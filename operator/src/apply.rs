@@ -110,6 +110,32 @@ where
     Ok(version.written(&metadata))
 }
 
+/// Merges the given fields into the status of an object whose other fields have
+/// types that an apply would refuse to read.
+#[expect(clippy::disallowed_methods, reason = "this is the apply module")]
+pub async fn merged_status<K, S>(
+    client: &Client,
+    version: &Version,
+    fields: &S,
+) -> Result<(), Error>
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+        + DeserializeOwned
+        + Clone
+        + Debug,
+    S: Serialize + Debug,
+{
+    let api: Api<K> = Api::namespaced(client.clone(), &version.namespace);
+    let manager = PatchParams {
+        field_manager: Some(meta::manager::OPERATOR_STATUS.to_owned()),
+        ..PatchParams::default()
+    };
+    let body = Patch::Merge(serde_json::json!({ "metadata": version, "status": fields }));
+    let request = api.patch_status(&version.name, &manager, &body);
+    let kind = K::kind(&()).into_owned();
+    bounded("report status of", kind, &version.name, request).await.map(drop)
+}
+
 /// Writes that an agent's time is over (LIFE-12).
 pub async fn expire(client: &Client, version: Version) -> Result<Version, Error> {
     #[derive(Debug, Serialize)]

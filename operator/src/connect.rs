@@ -39,8 +39,11 @@ fn read_file(file: &Path) -> Result<Kubeconfig, String> {
 }
 
 /// Parsers draw the place of a mistake over several lines; the first says what it is.
+/// Paths come in two kinds of quotes at once; one is enough.
 fn first_line(error: &kube::config::KubeconfigError) -> String {
-    error.to_string().lines().next().unwrap_or("it cannot be read").trim_end_matches(':').to_owned()
+    let words = error.to_string();
+    let line = words.lines().next().unwrap_or("it cannot be read").trim_end_matches(':');
+    line.replace("'\"", "\"").replace("\"'", "\"")
 }
 
 fn shown(files: &[PathBuf]) -> String {

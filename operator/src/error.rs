@@ -188,8 +188,12 @@ impl Error {
     }
 }
 
-/// An error with all its causes on one line, for logs and events.
+/// An error with all its causes on one line, for logs and events. What the control
+/// plane answered is told in its own words alone; kube would add the whole answer.
 pub fn chain(error: &Error) -> String {
+    if let Some(answer) = error.answer() {
+        return format!("{error}: {}", answer.message);
+    }
     let mut line = error.to_string();
     let mut cause = error.source();
     while let Some(next) = cause {

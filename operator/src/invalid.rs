@@ -11,8 +11,8 @@ use kube::core::error_boundary::InvalidObject;
 use kube::discovery::ApiResource;
 use kube::runtime::controller::Action;
 use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde::de::{Deserialize as _, DeserializeOwned};
+use serde_json::Value;
 
 use crate::apply::{self, Version};
 use crate::caches::Guard;
@@ -24,19 +24,13 @@ use crate::read;
 /// Watches may miss: look again this often.
 const LOOK_AGAIN: Duration = Duration::from_mins(10);
 
-/// Status fields that the API writes, under its own manager.
-const REPORTED_BY_OTHERS: [&str; 4] =
-    ["lastHeartbeat", "contextPercent", "planDocumentId", "reachable"];
-
-/// A status whose conditions alone are understood; the rest is kept as it is, for
-/// an apply that left it out would remove it.
+/// What is said on an object that cannot be read; the rest of its status is left as
+/// it is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Status {
+struct Verdict {
     observed_generation: i64,
     conditions: Vec<Condition>,
-    #[serde(flatten)]
-    rest: Map<String, Value>,
 }
 
 /// Says on the object that it does not fit the schema this operator knows.
@@ -60,12 +54,12 @@ where
         generation,
         context.clock.now(),
     );
-    let wanted = Status { observed_generation: generation, conditions, rest: present.rest.clone() };
+    let wanted = Verdict { observed_generation: generation, conditions };
     if wanted == present {
         return Ok(Action::requeue(LOOK_AGAIN));
     }
-    match apply::status::<Guard<K>, _>(&context.client, version, &wanted).await {
-        Ok(_) => context.metrics.written("status", "resource"),
+    match apply::merged_status::<Guard<K>, _>(&context.client, &version, &wanted).await {
+        Ok(()) => context.metrics.written("status", "resource"),
         Err(error) if error.class() == Class::Refused => {
             // The status does not fit the newer schema either: the log still says it.
             tracing::warn!(
@@ -78,8 +72,8 @@ where
     Ok(Action::requeue(LOOK_AGAIN))
 }
 
-/// The status as it stands, read without knowing its type.
-async fn present<K>(context: &Context, version: &Version) -> Result<Option<Status>, Error>
+/// What is said on it now, read without knowing its type.
+async fn present<K>(context: &Context, version: &Version) -> Result<Option<Verdict>, Error>
 where
     K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
 {
@@ -87,21 +81,13 @@ where
     let api: Api<DynamicObject> =
         Api::namespaced_with(context.client.clone(), &version.namespace, &resource);
     let object = read::bounded("resource", &version.name, api.get_opt(&version.name)).await?;
-    Ok(object.map(|object| status_of(&object.data)))
+    Ok(object.map(|object| verdict_in(&object.data)))
 }
 
-fn status_of(data: &Value) -> Status {
-    let mut rest = data.get("status").and_then(Value::as_object).cloned().unwrap_or_default();
-    for field in REPORTED_BY_OTHERS {
-        rest.remove(field);
-    }
-    let conditions = rest
-        .remove("conditions")
-        .and_then(|conditions| serde_json::from_value(conditions).ok())
-        .unwrap_or_default();
-    let observed_generation =
-        rest.remove("observedGeneration").and_then(|value| value.as_i64()).unwrap_or(-1);
-    Status { observed_generation, conditions, rest }
+fn verdict_in(data: &Value) -> Verdict {
+    let status = &data["status"];
+    let conditions = Vec::<Condition>::deserialize(&status["conditions"]).unwrap_or_default();
+    Verdict { observed_generation: status["observedGeneration"].as_i64().unwrap_or(-1), conditions }
 }
 
 #[cfg(test)]
@@ -110,12 +96,10 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn reporting_keeps_what_the_operator_wrote_and_leaves_out_what_others_wrote() {
-        let status = status_of(&json!({ "status": {
-            "observedGeneration": 3, "startNumber": 7, "lastHeartbeat": "2026-01-01T00:00:00Z",
-        }}));
-        assert_eq!(status.observed_generation, 3);
-        assert_eq!(Value::Object(status.rest), json!({ "startNumber": 7 }));
-        assert!(status.conditions.is_empty());
+    fn a_status_of_strange_types_counts_as_nothing_said_yet() {
+        let strange = json!({ "status": { "observedGeneration": "three", "conditions": "none" } });
+        let nothing = Verdict { observed_generation: -1, conditions: Vec::new() };
+        assert_eq!(verdict_in(&strange), nothing);
+        assert_eq!(verdict_in(&json!({})), nothing);
     }
 }

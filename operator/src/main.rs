@@ -6,8 +6,13 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Parser as _;
 use foundry_operator::config::{Arguments, Config};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
+
+/// A file has reached the limit of its size; the number is the same on all the
+/// machines we build for.
+const SIGXFSZ: i32 = 25;
 
 fn main() -> ExitCode {
     match operate(Arguments::parse()) {
@@ -29,6 +34,8 @@ fn operate(arguments: Arguments) -> anyhow::Result<()> {
         .json()
         .with_env_filter(EnvFilter::try_new(&arguments.log)?)
         .with_writer(std::io::stderr)
+        // It would say so on stderr, and panic when that has no room either.
+        .log_internal_errors(false)
         .init();
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
@@ -40,6 +47,8 @@ fn operate(arguments: Arguments) -> anyhow::Result<()> {
         .build()
         .context("failed to start the async runtime")?;
     runtime.block_on(async {
+        // With somebody listening, a file-size limit is a failed write, not the end.
+        let _file_size = signal(SignalKind::from_raw(SIGXFSZ)).context("failed to await SIGXFSZ")?;
         let client = foundry_operator::connect(&config.kubeconfig).await?;
         let shutdown = CancellationToken::new();
         tokio::select! {
@@ -52,7 +61,6 @@ fn operate(arguments: Arguments) -> anyhow::Result<()> {
 
 /// Resolves on SIGTERM or Ctrl-C.
 async fn told_to_stop() {
-    use tokio::signal::unix::{SignalKind, signal};
     match signal(SignalKind::terminate()) {
         Ok(mut terminate) => {
             tokio::select! {

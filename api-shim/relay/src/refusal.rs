@@ -178,8 +178,7 @@ impl Refusal {
         });
         match wire {
             Wire::OpenAi => {
-                body["type"] =
-                    json!(format!("urn:foundry:problem:{}", self.reason()));
+                body["type"] = json!(format!("urn:foundry:problem:{}", self.reason()));
                 body["error"] = json!({
                     "message": message,
                     "type": self.openai_type(),

@@ -1,6 +1,9 @@
 //! Services, by the one service token.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
@@ -40,8 +43,8 @@ impl Services {
     }
 
     /// Whether the token can be read now, for the start to fail rather than each call.
-    pub async fn check(&self) -> Result<(), TokenFileError> {
-        self.read().await.map(drop)
+    pub async fn check(path: &Path) -> Result<(), TokenFileError> {
+        read(path).await.map(drop)
     }
 
     /// The service of this token; as the owner of the agent it names, when it names one
@@ -67,7 +70,7 @@ impl Services {
     }
 
     async fn knows(&self, token: &str) -> Result<bool, Problem> {
-        let expected = self.read().await.map_err(|error| {
+        let expected = read(&self.path).await.map_err(|error| {
             tracing::error!(path = %self.path.display(), cause = %error,
                 "failed to check a service token");
             Problem::unavailable("ServiceTokenUnreadable", "the service token cannot be checked")
@@ -77,14 +80,13 @@ impl Services {
         let given = Sha256::digest(token.as_bytes());
         Ok(expected.as_slice().ct_eq(given.as_slice()).into())
     }
+}
 
-    async fn read(&self) -> Result<SecretString, TokenFileError> {
-        let content =
-            tokio::fs::read_to_string(&self.path).await.map_err(TokenFileError::Unreadable)?;
-        match content.trim() {
-            "" => Err(TokenFileError::Empty),
-            token if is_jwt(token) => Err(TokenFileError::LooksLikeJwt),
-            token => Ok(SecretString::from(token)),
-        }
+async fn read(path: &Path) -> Result<SecretString, TokenFileError> {
+    let content = tokio::fs::read_to_string(path).await.map_err(TokenFileError::Unreadable)?;
+    match content.trim() {
+        "" => Err(TokenFileError::Empty),
+        token if is_jwt(token) => Err(TokenFileError::LooksLikeJwt),
+        token => Ok(SecretString::from(token)),
     }
 }
