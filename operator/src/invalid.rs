@@ -1,9 +1,11 @@
-//! Objects that do not decode: reported on the object, and in nobody's way.
+//! Objects that do not decode: reported on the object, or beside it where the API
+//! server takes no status for it, and in nobody's way.
 
 use std::fmt::Debug;
 use std::time::Duration;
 
 use foundry_crds::condition::reason;
+use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Resource;
 use kube::api::{Api, DynamicObject};
@@ -61,15 +63,27 @@ where
     match apply::merged_status::<Guard<K>, _>(&context.client, &version, &wanted).await {
         Ok(()) => context.metrics.written("status", "resource"),
         Err(error) if error.class() == Class::Refused => {
-            // The status does not fit the newer schema either: the log still says it.
+            // The API server writes no status of what it cannot check: an event says it.
             tracing::warn!(
                 error = chain(&error),
                 "failed to report an object that does not decode"
             );
+            context.events.warning(&reference::<K>(invalid), reason::INVALID, &message).await;
         }
         Err(error) => return Err(error),
     }
     Ok(Action::requeue(LOOK_AGAIN))
+}
+
+fn reference<K: Resource<DynamicType = ()>>(invalid: &InvalidObject) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(K::api_version(&()).into_owned()),
+        kind: Some(K::kind(&()).into_owned()),
+        name: invalid.metadata.name.clone(),
+        namespace: invalid.metadata.namespace.clone(),
+        uid: invalid.metadata.uid.clone(),
+        ..ObjectReference::default()
+    }
 }
 
 /// What is said on it now, read without knowing its type.

@@ -2,10 +2,11 @@
 
 use foundry_client::AgentState;
 use foundry_crds::Agent;
+use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionSpec, JSONSchemaProps,
 };
-use kube::api::{DynamicObject, PostParams};
+use kube::api::{DynamicObject, ListParams, PostParams};
 use kube::core::ApiResource;
 use kube::{Api, Client};
 use pretty_assertions::assert_eq;
@@ -54,9 +55,11 @@ async fn an_object_that_an_older_schema_let_in_is_told_so_and_holds_up_no_other(
     let listed = world.api.list_agents(None, None, None).await.unwrap();
     assert!(listed.items.iter().any(|agent| agent.id == "scout"), "{listed:?}");
 
-    for (name, _) in odd_ones() {
+    for name in ["wrong-word", "nobodys", "wrong-status"] {
         until_told(&objects, name).await;
     }
+    // The API server checks no rule of a list that is none, and so writes no status.
+    until_told_by_an_event(&world, "wrong-type").await;
     // Nothing runs for what nobody can read.
     assert_eq!(world.pids().len(), 1);
     // What is corrected is an agent like any other.
@@ -132,6 +135,24 @@ async fn until_told(objects: &Api<DynamicObject>, name: &str) {
         } else {
             Err(stalled.to_string())
         }
+    })
+    .await;
+}
+
+/// Waits until an event about the object says that it cannot be read, and why.
+async fn until_told_by_an_event(world: &World, name: &str) {
+    eventually(&format!("an event tells of {name}"), DEADLINE, || async {
+        let events = world.objects::<Event>().list(&ListParams::default()).await;
+        let events = events.map_err(|error| error.to_string())?.items;
+        let about = events.iter().filter(|it| {
+            it.regarding.as_ref().is_some_and(|about| about.name.as_deref() == Some(name))
+        });
+        let notes: Vec<_> = about.map(|it| (it.reason.clone(), it.note.clone())).collect();
+        let told = notes.iter().any(|(reason, note)| {
+            let words = note.as_deref().unwrap_or_default();
+            reason.as_deref() == Some("Invalid") && words.contains("correct it or upgrade")
+        });
+        if told { Ok(()) } else { Err(format!("{notes:?}")) }
     })
     .await;
 }
