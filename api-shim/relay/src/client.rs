@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use url::{Host, Url};
+use foundry_llm::is_loopback;
+use url::Url;
 
 /// A provider that does not accept a connection by then is down.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -32,28 +33,4 @@ impl Clients {
     pub(crate) fn for_url(&self, url: &Url) -> &reqwest::Client {
         if is_loopback(url) { &self.beside } else { &self.outside }
     }
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
-        None => false,
-    }
-}
-
-/// An error with its causes, each said once.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let more = cause.to_string();
-        if !words.contains(&more) {
-            words.push_str(": ");
-            words.push_str(&more);
-        }
-        source = cause.source();
-    }
-    words
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use foundry_crds::Model;
-use foundry_llm::Wire;
+use foundry_llm::{Wire, chain};
 use foundry_store::{AgentKey, Store};
 use futures::StreamExt as _;
 use http::{HeaderMap, HeaderValue, Response, header};
@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::body::Body;
-use crate::client::{Clients, chain};
+use crate::client::Clients;
 use crate::headers;
 use crate::meter::{Book, Call, Meter, Outcome};
 use crate::models::{ModelSource, SourceError};

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use foundry_llm::chain;
 use futures::StreamExt as _;
 use futures::stream::{self, BoxStream};
 use tokio_util::sync::CancellationToken;
 
-use crate::client::chain;
 use crate::meter::{Meter, Outcome};
 use crate::redact::Redactor;
 use crate::tap::Ending;

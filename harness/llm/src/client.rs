@@ -44,7 +44,8 @@ pub(crate) fn same_origin(one: &Url, other: &Url) -> bool {
     one.origin() == other.origin()
 }
 
-fn is_loopback(url: &Url) -> bool {
+/// Whether a URL names this very machine, which no proxy leads to.
+pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
@@ -54,7 +55,7 @@ fn is_loopback(url: &Url) -> bool {
 }
 
 /// An error with its causes, each said once.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+pub fn chain(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

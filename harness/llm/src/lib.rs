@@ -25,6 +25,7 @@ mod timed;
 pub mod transport;
 pub mod wire;
 
+pub use client::{chain, is_loopback};
 pub use delta::Delta;
 pub use endpoint::{Auth, BuildError, Dialect, Endpoint, TokenError, TokenSource};
 pub use error::{ErrorKind, LlmError};
