@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use foundry_crds::Agent;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::api::{ListParams, Patch, PatchParams};
@@ -17,6 +17,10 @@ use super::world::World;
 const SETTLED: Duration = Duration::from_mins(10);
 /// How long nothing may be written after that.
 const REST: Duration = Duration::from_mins(1);
+/// Without a write for so long, all has settled.
+const QUIET: Duration = Duration::from_secs(10);
+/// How often that is looked at before the bench gives up.
+const QUIET_TRIES: usize = 60;
 /// Requests on their way at once.
 const AT_ONCE: usize = 16;
 
@@ -32,6 +36,7 @@ pub async fn measure(agents: usize) -> Result<Vec<Figure>> {
         .await?;
     within("every agent is settled", SETTLED, || settled(&world, agents)).await?;
     let settling = start.elapsed().as_secs_f64();
+    quiet(&world).await?;
     let first = reconcile_times(&world).await?;
 
     // What an operator does all day: a change here and there among the many.
@@ -41,6 +46,7 @@ pub async fn measure(agents: usize) -> Result<Vec<Figure>> {
         .try_for_each(|()| async { Ok(()) })
         .await?;
     within("every edit is settled", SETTLED, || settled(&world, agents)).await?;
+    quiet(&world).await?;
     let edits = reconcile_times(&world).await?.since(&first);
 
     let before = operator_writes(&world).len();
@@ -71,6 +77,21 @@ async fn settled(world: &World, wanted: usize) -> Result<()> {
     let settled = settled.count();
     ensure!(settled == wanted, "{settled} of {wanted}");
     Ok(())
+}
+
+/// Waits until the cluster has caught up too: the controller manager makes pods at a
+/// pace of its own, and each one that appears changes what its agent's status says.
+async fn quiet(world: &World) -> Result<()> {
+    let mut before = operator_writes(world).len();
+    for _ in 0..QUIET_TRIES {
+        tokio::time::sleep(QUIET).await;
+        let now = operator_writes(world).len();
+        if now == before {
+            return Ok(());
+        }
+        before = now;
+    }
+    bail!("the operator goes on writing; the last count is {before}")
 }
 
 #[expect(clippy::disallowed_methods, reason = "plays kubectl, which is not our code")]
