@@ -21,6 +21,10 @@ const REST: Duration = Duration::from_mins(1);
 const QUIET: Duration = Duration::from_secs(10);
 /// How often that is looked at before the bench gives up.
 const QUIET_TRIES: usize = 60;
+/// How many agents are edited, one after another.
+const EDITS: usize = 40;
+/// Time between two edits: a burst would measure how long requests queue.
+const BETWEEN_EDITS: Duration = Duration::from_secs(1);
 /// Requests on their way at once.
 const AT_ONCE: usize = 16;
 
@@ -39,12 +43,11 @@ pub async fn measure(agents: usize) -> Result<Vec<Figure>> {
     quiet(&world).await?;
     let first = reconcile_times(&world).await?;
 
-    // What an operator does all day: a change here and there among the many.
-    stream::iter(names.iter().step_by(20))
-        .map(|name| edit(&world, name))
-        .buffer_unordered(4)
-        .try_for_each(|()| async { Ok(()) })
-        .await?;
+    // What an operator does all day: now and then a change among the many.
+    for name in names.iter().step_by(agents.div_ceil(EDITS).max(1)) {
+        edit(&world, name).await?;
+        tokio::time::sleep(BETWEEN_EDITS).await;
+    }
     within("every edit is settled", SETTLED, || settled(&world, agents)).await?;
     quiet(&world).await?;
     let edits = reconcile_times(&world).await?.since(&first);
