@@ -1,10 +1,12 @@
 //! `Agent`: a thinking process with an owner, instructions and a harness.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::core::Rule;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::coding_run::{Approval, Limits, Repository};
 use crate::form::{self, forbidden, immutable, required, rule};
 
 mod status;
@@ -79,6 +81,25 @@ pub use status::{AgentState, AgentStatus, LastStart, WorkloadRef};
         ".parent",
         "!has(self.swarm) || has(self.parent)",
         "a member of a swarm must name the agent that made the swarm",
+    ),
+    validation = kept_while_ephemeral("repository", "an ephemeral agent works on the repository of its run; it cannot change"),
+    // CODE-31
+    validation = kept_while_ephemeral("approval", "an ephemeral agent keeps who approves its plans, for an edit never approves one"),
+    // CODE-38: the API has no toolchain, so nothing could run the work.
+    validation = forbidden(
+        ".repository",
+        "!has(self.repository) || self.activation != 'onDemand'",
+        "a coding agent needs a process of its own; set activation: alwaysOn",
+    ),
+    validation = forbidden(
+        ".approval",
+        "!has(self.approval) || has(self.repository)",
+        "speaks of the plans of a coding agent; set repository or leave it out",
+    ),
+    validation = forbidden(
+        ".limits",
+        "!has(self.limits) || has(self.repository)",
+        "speaks of the tasks of a coding agent; set repository or leave it out",
     ),
     validation = rule(
         ".lifecycle",
@@ -167,6 +188,24 @@ pub struct AgentSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "form::skills")]
     pub skills: Vec<SkillRef>,
+    /// The repository a coding agent works on; only where the harness has the feature
+    /// `repo_scope`. Of an ephemeral agent, which has that of its CodingRun, it cannot
+    /// change.
+    // CODE-09
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::repository")]
+    pub repository: Option<Repository>,
+    /// Who approves the plans of a coding agent. Absent means `person`; an ephemeral
+    /// agent that no CodingRun made approves its own. Of an ephemeral agent it cannot
+    /// change.
+    // CODE-31, CODE-33
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::choice::<Approval>")]
+    pub approval: Option<Approval>,
+    /// Bounds of each task of a coding agent in turns and time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::choice::<Limits>")]
+    pub limits: Option<Limits>,
     /// Project this agent's work is filed under.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "form::one_line::<253>")]
@@ -187,6 +226,18 @@ pub struct AgentSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "form::moment")]
     pub ttl_at: Option<Time>,
+}
+
+/// `field` of an ephemeral agent keeps the value, or the absence, it was created with.
+fn kept_while_ephemeral(field: &str, message: &str) -> Rule {
+    forbidden(
+        &format!(".{field}"),
+        format!(
+            "self.lifetime != 'ephemeral' || (has(self.{field}) == has(oldSelf.{field}) && \
+             (!has(self.{field}) || self.{field} == oldSelf.{field}))"
+        ),
+        message,
+    )
 }
 
 /// A person besides the owner, and what that person may do.
@@ -296,6 +347,21 @@ impl AgentSpec {
     /// `auto` or a wire id (BIND-01).
     pub fn model(&self) -> &str {
         self.model.as_deref().unwrap_or("auto")
+    }
+
+    /// Who approves the plans of a coding agent: who is named, else the agent itself when
+    /// it is ephemeral, else a person (CODE-31, CODE-33).
+    pub fn approval(&self) -> Approval {
+        match (self.approval, self.lifetime()) {
+            (Some(approval), _) => approval,
+            (None, Lifetime::Ephemeral) => Approval::Itself,
+            (None, Lifetime::Persistent) => Approval::Person,
+        }
+    }
+
+    /// The bounds of each task of a coding agent, each of them said.
+    pub fn limits(&self) -> Limits {
+        self.limits.clone().unwrap_or_default().in_full()
     }
 
     /// Model turns in one evaluation: never below 10 (LOOP-05).

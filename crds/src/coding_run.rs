@@ -6,11 +6,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
-use crate::form::{self, immutable};
+use crate::form::{self, immutable, rule};
 
+mod limits;
 mod reported;
 
-pub use reported::{Check, CheckResult, Plan, PullRequest, Reported, RunResult, Usage};
+pub use limits::Limits;
+pub use reported::{
+    Check, CheckResult, Outcome, Plan, PullRequest, Question, QuestionKind, Reported, RunResult,
+    Usage,
+};
+
+/// Harness of a run that names none (CODE-37).
+pub const DEFAULT_HARNESS: &str = "coding-v1";
 
 /// A coding run: a task on a repository, carried out by one ephemeral agent.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
@@ -32,7 +40,13 @@ pub use reported::{Check, CheckResult, Plan, PullRequest, Reported, RunResult, U
     printcolumn = r#"{"name":"Agent","type":"string","jsonPath":".status.agent","priority":1}"#,
     printcolumn = r#"{"name":"Turns","type":"integer","jsonPath":".status.reported.turns","priority":1}"#,
     printcolumn = r#"{"name":"Cost","type":"integer","jsonPath":".status.reported.usage.costMicros","description":"Micros of the accounting currency.","priority":1}"#,
-    printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type=='Complete')].reason","priority":1}"#
+    printcolumn = r#"{"name":"Reason","type":"string","jsonPath":".status.conditions[?(@.type=='Complete')].reason","priority":1}"#,
+    // The run's agent has the run's name, and `spec.agent` is its parent.
+    validation = rule(
+        ".spec.agent",
+        "!has(self.spec.agent) || self.spec.agent != self.metadata.name",
+        "names the agent that spawned this run; the run's own agent takes the run's name, so give the run another one",
+    )
 )]
 // What a run is about stays as it was created, so that its plan, its approval and its
 // outcome speak of one thing. `approval` too: an edit must never approve a plan
@@ -65,6 +79,7 @@ pub struct CodingRunSpec {
     #[schemars(schema_with = "form::task")]
     pub task: String,
     /// The repository and what of it may be touched. Cannot change.
+    #[schemars(schema_with = "form::repository")]
     pub repository: Repository,
     /// Who approves the plan. Absent means `person` when a person or Git made the run;
     /// a run that an agent spawned always approves its own. Cannot change.
@@ -130,23 +145,6 @@ pub enum Approval {
     Itself,
 }
 
-/// Bounds of a run.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
-#[serde(rename_all = "camelCase")]
-pub struct Limits {
-    /// Model turns in one attempt at a phase, from 10 to 500; 60 by default.
-    // CODE-23; with five turns left the run is told to come to an end (CODE-26).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "form::whole::<10, 500>")]
-    pub turns_per_attempt: Option<i64>,
-    /// Time for planning and building together, such as `30m` or `2h`, from 1m to 24h;
-    /// 30m by default. It stands still while the run waits for a person.
-    // CODE-24
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "form::duration")]
-    pub wall_clock: Option<String>,
-}
-
 /// What came of a run's spec.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(rename_all = "camelCase")]
@@ -158,6 +156,11 @@ pub struct CodingRunStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "form::choice::<Phase>")]
     pub phase: Option<Phase>,
+    /// Start number of the agent's process that `phase` speaks of. An end is final for it;
+    /// only one that was concluded for want of a result gives way to a late result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::whole::<0, 1_000_000_000>")]
+    pub start_number: Option<i64>,
     /// Name of the run's one ephemeral agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "form::words::<253>")]
@@ -166,6 +169,11 @@ pub struct CodingRunStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "form::moment")]
     pub start_time: Option<Time>,
+    /// Since when the process of `startNumber` is gone and no result is known; absent
+    /// otherwise. A result that is still on its way is waited for a little while.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::moment")]
+    pub gone_since: Option<Time>,
     /// When the run ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "form::moment")]
@@ -194,8 +202,83 @@ pub enum Phase {
     Building,
     /// Done, with a check that passed after the last edit.
     Succeeded,
-    /// The wall clock or the budget ran out first; the work is kept (CODE-24).
+    /// The wall clock or the budget ran out first, or somebody stopped it; the work is
+    /// kept (CODE-24).
     Unfinished,
     /// Ended badly.
     Failed,
+}
+
+impl Phase {
+    /// The word in status and on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Planning => "Planning",
+            Self::AwaitingApproval => "AwaitingApproval",
+            Self::Building => "Building",
+            Self::Succeeded => "Succeeded",
+            Self::Unfinished => "Unfinished",
+            Self::Failed => "Failed",
+        }
+    }
+
+    /// Whether this is an end: final until the run's agent is started anew.
+    pub const fn is_an_end(self) -> bool {
+        match self {
+            Self::Pending | Self::Planning | Self::AwaitingApproval | Self::Building => false,
+            Self::Succeeded | Self::Unfinished | Self::Failed => true,
+        }
+    }
+}
+
+impl std::fmt::Display for Phase {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(self.as_str())
+    }
+}
+
+impl CodingRunSpec {
+    /// The Harness that codes.
+    pub fn harness(&self) -> &str {
+        self.harness.as_deref().unwrap_or(DEFAULT_HARNESS)
+    }
+
+    /// Who approves the plan: always the run itself when an agent spawned it, else who is
+    /// named, else a person (CODE-31, CODE-33).
+    pub fn approval(&self) -> Approval {
+        if self.agent.is_some() {
+            return Approval::Itself;
+        }
+        self.approval.unwrap_or(Approval::Person)
+    }
+
+    /// `auto` or a wire id (BIND-01).
+    pub fn model(&self) -> &str {
+        self.model.as_deref().unwrap_or("auto")
+    }
+
+    /// The bounds that hold for this run, each of them said.
+    pub fn limits(&self) -> Limits {
+        self.limits.clone().unwrap_or_default().in_full()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Approval, CodingRunSpec};
+
+    /// CODE-31, CODE-33
+    #[test]
+    fn a_person_approves_unless_the_run_says_otherwise_or_an_agent_spawned_it() {
+        let approval = |approval, agent: Option<&str>| {
+            let agent = agent.map(str::to_owned);
+            CodingRunSpec { agent, approval, ..CodingRunSpec::default() }.approval()
+        };
+        assert_eq!(approval(None, None), Approval::Person);
+        assert_eq!(approval(Some(Approval::Person), None), Approval::Person);
+        assert_eq!(approval(Some(Approval::Itself), None), Approval::Itself);
+        assert_eq!(approval(None, Some("lead")), Approval::Itself);
+        assert_eq!(approval(Some(Approval::Person), Some("lead")), Approval::Itself);
+    }
 }

@@ -90,54 +90,107 @@ reasons! {
     RUNNING = "Running" on "Agent",
         "Everything is as the spec says and a harness runs.",
         "Nothing to do.";
-    STOPPED = "Stopped" on "Agent",
-        "Nothing should run and nothing does.",
-        "Start the agent, or set `spec.desiredState: running`.";
+    STOPPED = "Stopped" on "Agent, CodingRun",
+        "Nothing should run and nothing does. Of a run: somebody stopped or expired its agent \
+         before it had a result.",
+        "Start the agent, or set `spec.desiredState: running`; an expired agent of a run is \
+         restarted instead.";
     ON_DEMAND = "OnDemand" on "Agent",
         "An on-demand agent: a call wakes it inside the API, there is no workload by design.",
         "Nothing to do.";
-    PENDING = "Pending" on "Agent",
+    PENDING = "Pending" on "Agent, CodingRun",
         "The workload is asked for and not yet up.",
         "Wait; if it lasts, read the message and the pod's events.";
-    DRAINING = "Draining" on "Agent",
-        "An earlier process of this agent is still ending; the next one starts when it is gone, \
-         so that two never poll one inbox.",
+    DRAINING = "Draining" on "Agent, CodingRun",
+        "An earlier process of this agent, or the agent of an earlier run of this name, is still \
+         ending; the next one starts when it is gone, so that two never poll one inbox.",
         "Wait; it ends within its grace period.";
+    PLANNING = "Planning" on "CodingRun",
+        "The run's harness reads the repository and plans.",
+        "Nothing to do.";
+    AWAITING_APPROVAL = "AwaitingApproval" on "CodingRun",
+        "A plan is stored and waits for a person; the run's clock stands still.",
+        "Read the plan, then answer `build` with its digest, as the message says; other words \
+         change the plan.";
+    AWAITING_ANSWER = "AwaitingAnswer" on "CodingRun",
+        "The run asks a person something; its clock stands still.",
+        "Answer as the message says.";
+    BUILDING = "Building" on "CodingRun",
+        "The plan is approved; the run's harness edits, checks and commits.",
+        "Nothing to do.";
+    FINISHING = "Finishing" on "CodingRun",
+        "The run's harness is gone and its result is not known yet; a report may be on its way.",
+        "Wait a few seconds.";
+    SUCCEEDED = "Succeeded" on "CodingRun",
+        "The run is done, with a check that passed after the last edit.",
+        "Look at the pull request.";
+    OUT_OF_TIME = "OutOfTime" on "CodingRun",
+        "The wall clock ran out first. What was pushed is kept.",
+        "Raise `spec.limits.wallClock` and restart the run's agent, or narrow the task.";
+    BUDGET_EXHAUSTED = "BudgetExhausted" on "CodingRun",
+        "The budget ran out first. What was pushed is kept.",
+        "Raise the budget and restart the run's agent, or narrow the task.";
+    RUN_FAILED = "RunFailed" on "CodingRun",
+        "The model gave the task up and says why.",
+        "Read the message; create another run with a task that says what was missing.";
+    CLONE_FAILED = "CloneFailed" on "CodingRun",
+        "The repository could not be cloned: its key, host key, remote or branch.",
+        "Correct what the message names, in Secret `foundry-harness-ssh` or in another run, and \
+         restart the run's agent.";
+    MODEL_FAILED = "ModelFailed" on "CodingRun",
+        "The model could not be reached, or answered with errors to the end.",
+        "Read the message and the Model; restart the run's agent when it answers again.";
+    HARNESS_FAILED = "HarnessFailed" on "CodingRun",
+        "The harness itself could not go on.",
+        "Read the agent's log, then restart the run's agent.";
+    HARNESS_LOST = "HarnessLost" on "CodingRun",
+        "The harness went without a result: killed, out of memory, evicted, or deleted with its \
+         agent. What was not pushed is lost.",
+        "Correct what the message names, then restart the run's agent; when the agent is \
+         deleted, create another run.";
     COMPLETED = "Completed" on "Agent",
         "The process of an ephemeral agent ended well.",
         "Nothing to do; a restart runs the agent again.";
     FAILED = "Failed" on "Agent",
         "The process of an ephemeral agent ended badly.",
         "Read the agent's log, then restart it.";
-    EXPIRED = "Expired" on "Agent",
-        "The agent is expired: its run ended or `spec.ttlAt` has passed.",
+    EXPIRED = "Expired" on "Agent, CodingRun",
+        "The agent is expired: its run ended or `spec.ttlAt` has passed. Of a run: that moment \
+         passed before it had a result.",
         "Restart an ephemeral agent to bring it back.";
     ARCHIVED = "Archived" on "Agent",
         "The agent is archived; nothing of it runs.",
         "Nothing to do; create another agent to go on.";
-    CRASH_LOOP = "CrashLoop" on "Agent",
+    CRASH_LOOP = "CrashLoop" on "Agent, CodingRun",
         "The harness process keeps ending; it is started again with growing pauses.",
         "Read the pod's log; the message names the last exit.";
     OUTDATED = "Outdated" on "Agent",
         "The running process was started with an older image or environment than a start would \
          use now.",
         "Restart the agent when it suits.";
-    HARNESS_NOT_FOUND = "HarnessNotFound" on "Agent",
+    HARNESS_NOT_FOUND = "HarnessNotFound" on "Agent, CodingRun",
         "The Harness named by `spec.harness` does not exist in this namespace.",
         "Create the Harness or name another; it heals by itself.";
-    PARENT_NOT_FOUND = "ParentNotFound" on "Agent",
-        "The agent named by `spec.parent` does not exist in this namespace.",
-        "Create the parent, or delete this agent.";
-    PARENT_OWNER = "ParentOwner" on "Agent",
-        "The owner differs from the owner of the agent named by `spec.parent`.",
-        "Delete this agent; a child acts for the person its parent acts for.";
-    SLUG_TAKEN = "SlugTaken" on "Agent",
+    HARNESS_LACKS_FEATURE = "HarnessLacksFeature" on "Agent, CodingRun",
+        "The Harness named by `spec.harness` cannot work on a repository: it lacks the feature \
+         `repo_scope`, or it has no pods.",
+        "Name a Harness that has it, or add the feature to this one; it heals by itself.";
+    PARENT_NOT_FOUND = "ParentNotFound" on "Agent, CodingRun",
+        "The agent named by `spec.parent`, or by `spec.agent` of a run, does not exist in this \
+         namespace.",
+        "Create that agent, or delete this object.";
+    PARENT_OWNER = "ParentOwner" on "Agent, CodingRun",
+        "The owner differs from the owner of the agent named by `spec.parent`, or by \
+         `spec.agent` of a run.",
+        "Delete this object; a child acts for the person its parent acts for.";
+    SLUG_TAKEN = "SlugTaken" on "Agent, CodingRun",
         "An earlier agent already has this slug, so this one gets no mailbox.",
-        "Set another `spec.slug`.";
-    NAME_TAKEN = "NameTaken" on "Agent",
-        "An object with the workload's name exists that Foundry did not make.",
-        "Delete or rename that object, or use another agent name.";
-    REFUSED = "Refused" on "Agent",
+        "Set another `spec.slug`; create a run anew under another name.";
+    NAME_TAKEN = "NameTaken" on "Agent, CodingRun",
+        "An object with the workload's name exists that Foundry did not make, or an agent with \
+         the run's name that is not the run's.",
+        "Delete or rename that object, or use another name for this one.";
+    REFUSED = "Refused" on "Agent, CodingRun",
         "The cluster refused a create or delete; the message carries its words.",
         "Fix what the message names (quota, policy, rights), then start again.";
     INVALID = "Invalid" on "all",
@@ -146,12 +199,18 @@ reasons! {
     RESOLVED = "Resolved" on "Harness, Model",
         "Everything the object names exists.",
         "Nothing to do.";
-    SECRET_NOT_FOUND = "SecretNotFound" on "Model",
-        "The Secret named by `spec.apiKey.name` does not exist in this namespace.",
-        "Create the Secret or name another; it heals by itself.";
+    SECRET_NOT_FOUND = "SecretNotFound" on "Agent, CodingRun, Model",
+        "A Secret does not exist in this namespace: of a Model the one named by \
+         `spec.apiKey.name`, of a coding agent `foundry-harness-ssh`.",
+        "Create the Secret, or name another; it heals by itself.";
     SECRET_KEY_MISSING = "SecretKeyMissing" on "Model",
         "The Secret named by `spec.apiKey.name` lacks the key `spec.apiKey.key`.",
         "Add the key or name another; it heals by itself.";
+}
+
+/// A reason by its word; none for a word that is not ours.
+pub fn documented(word: &str) -> Option<&'static Documented> {
+    REASONS.iter().find(|reason| reason.word == word)
 }
 
 /// The reference in `docs/conditions.md`.
@@ -165,7 +224,12 @@ pub fn reference() -> String {
          `status.observedGeneration` is -1 until the operator has looked.\n\n\
          ```console\n\
          $ kubectl wait --for=condition=Ready agent/scout\n\
+         $ kubectl wait --for=jsonpath='{.status.phase}'=AwaitingApproval codingrun/fix-greeting\n\
+         $ kubectl wait --for=condition=Complete codingrun/fix-greeting\n\
          ```\n\n\
+         A CodingRun is judged like a Job: Ready once its agent's workload is there, then \
+         `Complete`; one that ended otherwise is `Stalled`, or Ready again when somebody stopped \
+         it. The REASON column of `kubectl get codingruns -o wide` is that of `Complete`.\n\n\
          ## Types\n\n\
          | type | on | when `True` |\n|-|-|-|\n",
     );

@@ -17,6 +17,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use crate::agent::{Member, SkillRef};
+use crate::coding_run::Repository;
 use crate::harness::EnvVar;
 use crate::names::MAX_AGENT_NAME;
 
@@ -257,8 +258,8 @@ pub fn env_name(_: &mut SchemaGenerator) -> Schema {
                 "must be a variable name: letters, digits and _, not beginning with a digit",
             ),
             says(
-                "!self.startsWith('FOUNDRY_')",
-                "FOUNDRY_ variables are set by the operator; use another name",
+                "!self.startsWith('FOUNDRY_') || self in ['FOUNDRY_GITHUB_HOST', 'FOUNDRY_GITHUB_API_URL']",
+                "FOUNDRY_ variables are set by the operator, all but FOUNDRY_GITHUB_HOST and FOUNDRY_GITHUB_API_URL; use another name",
             ),
             says(
                 r"!self.matches('(?i)(TOKEN|SECRET|PASSWORD|PASSPHRASE|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|CREDENTIALS?)$')",
@@ -271,6 +272,14 @@ pub fn env_name(_: &mut SchemaGenerator) -> Schema {
 /// One of a few words.
 pub fn choice<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
+}
+
+/// A repository, which has one owner under server-side apply: who replaces the scope
+/// replaces all of it, and what it leaves out is gone.
+pub fn repository(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = generator.subschema_for::<Repository>();
+    schema.insert("x-kubernetes-map-type".to_owned(), json!("atomic"));
+    schema
 }
 
 // --- numbers and times -------------------------------------------------------

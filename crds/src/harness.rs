@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::form::{self, forbidden};
 
+/// Feature of a harness that works on the repository of its agent (CODE-09).
+pub const REPO_SCOPE: &str = "repo_scope";
+
 /// A harness: the program that runs agents, and which tools and features it has.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Default)]
 #[kube(
@@ -43,8 +46,9 @@ pub struct HarnessSpec {
     #[schemars(extend("default" = "pod"))]
     #[schemars(schema_with = "form::choice::<HarnessHost>")]
     pub host: Option<HarnessHost>,
-    /// Container image. Absent means the operator's own choice, its variable
-    /// `FOUNDRY_HARNESS_IMAGE`.
+    /// Container image. Absent means the operator's own choice: its variable
+    /// `FOUNDRY_HARNESS_IMAGE`, or `FOUNDRY_HARNESS_CODING_IMAGE` with the feature
+    /// `repo_scope`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "form::image")]
     pub image: Option<String>,
@@ -53,7 +57,8 @@ pub struct HarnessSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "form::command")]
     pub command: Option<String>,
-    /// Extra features, such as `repo_scope`.
+    /// Extra features. With `repo_scope` agents work on a repository, and their pods get
+    /// the Secrets `foundry-harness-ssh` and `foundry-harness-git`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "form::features")]
     pub features: Vec<String>,
@@ -68,7 +73,8 @@ pub struct HarnessSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "form::tool_names")]
     pub always_granted: Vec<String>,
-    /// CPU and memory of the harness container.
+    /// CPU and memory of the harness container. Absent means none are set, and with the
+    /// feature `repo_scope` from 1 CPU and 2Gi to 4 CPU and 8Gi.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "form::resources")]
     pub resources: Option<ResourceRequirements>,
@@ -83,6 +89,14 @@ pub struct HarnessSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "form::choice::<NetworkRole>")]
     pub network_role: Option<NetworkRole>,
+}
+
+impl HarnessSpec {
+    /// Whether agents of this harness work on a repository: its pods are given keys for
+    /// Git, and the tools to build what they find.
+    pub fn has_repo_scope(&self) -> bool {
+        self.features.iter().any(|feature| feature == REPO_SCOPE)
+    }
 }
 
 fn only_for_pods(field: &str) -> Rule {

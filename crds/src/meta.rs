@@ -8,6 +8,10 @@ pub const VERSION: &str = "v1alpha1";
 pub const DEFAULT_NAMESPACE: &str = "foundry-agents";
 /// ServiceAccount of every harness pod; it has no Role (WORK-04).
 pub const HARNESS_SERVICE_ACCOUNT: &str = "foundry-harness";
+/// Secret with the SSH keys of coding pods and the host keys they accept (WORK-12).
+pub const SSH_SECRET: &str = "foundry-harness-ssh";
+/// Secret with the tokens for Git hosts' own APIs, each of them optional (WORK-12).
+pub const GIT_SECRET: &str = "foundry-harness-git";
 /// Audience of the projected tokens that harness pods show to the API.
 pub const TOKEN_AUDIENCE: &str = "foundry-api";
 /// Scheduler name of pods that the local runtime runs as processes: no scheduler
@@ -49,9 +53,11 @@ pub mod manager {
     pub const OPERATOR_CHILDREN: &str = "foundry-operator/children";
     /// The operator's writes to status.
     pub const OPERATOR_STATUS: &str = "foundry-operator/status";
-    /// The operator's writes to spec of objects it created (ephemeral agents) or
-    /// whose intent it puts back.
+    /// The operator's writes to spec that time alone decides: an agent that is over.
     pub const OPERATOR_INTENT: &str = "foundry-operator/intent";
+    /// The operator's writes to the ephemeral agents of coding runs. Not those of
+    /// [`OPERATOR_INTENT`]: an apply un-sets what its manager set before and leaves out.
+    pub const OPERATOR_RUNS: &str = "foundry-operator/runs";
     /// The API's creates and edits.
     pub const API_EDIT: &str = "foundry-api/edit";
     /// The API's runtime verbs: `lifecycle`, `desiredState`, `starts`, `ttlAt`.
@@ -62,10 +68,11 @@ pub mod manager {
     pub const INSTALL: &str = "foundry-xtask/install";
 
     /// Every manager above.
-    pub const ALL: [&str; 7] = [
+    pub const ALL: [&str; 8] = [
         OPERATOR_CHILDREN,
         OPERATOR_STATUS,
         OPERATOR_INTENT,
+        OPERATOR_RUNS,
         API_EDIT,
         API_VERBS,
         API_REPORTED,

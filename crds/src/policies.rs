@@ -40,11 +40,18 @@ fn agents() -> ValidatingAdmissionPolicy {
                 "has(object.spec.lifetime) && object.spec.lifetime == 'ephemeral'",
             ),
             variable(
-                "ofARun",
+                "runs",
                 &format!(
-                    "has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(o, \
-                     o.apiVersion.startsWith('{GROUP}/') && o.kind in ['CodingRun', 'Swarm'])"
+                    "has(object.metadata.ownerReferences) ? object.metadata.ownerReferences.filter(o, \
+                     o.apiVersion.startsWith('{GROUP}/') && o.kind in ['CodingRun', 'Swarm']) : []"
                 ),
+            ),
+            variable("ofARun", "size(variables.runs) > 0"),
+            variable(
+                "ofTheSameRun",
+                "request.operation == 'UPDATE' && variables.runs.all(o, \
+                 has(oldObject.metadata.ownerReferences) \
+                 && oldObject.metadata.ownerReferences.exists(p, p.uid == o.uid))",
             ),
             owner_kept(),
         ],
@@ -63,6 +70,15 @@ fn agents() -> ValidatingAdmissionPolicy {
                 "request.operation != 'CREATE' || !variables.ephemeral || has(object.spec.parent) || variables.ofARun",
                 "spec.parent: an ephemeral agent belongs to its parent, its CodingRun or its Swarm; \
                  name the parent or set the owner reference",
+            ),
+            // LIFE-06: whose reference it bears, of that run an agent tells, and it hears of it.
+            validation(
+                &format!(
+                    "!variables.ofARun || variables.ofTheSameRun || {}",
+                    allowed(".resource('agents').subresource('ephemeral')", "create")
+                ),
+                "metadata.ownerReferences: only Foundry makes an agent a CodingRun's or a Swarm's own; \
+                 leave the reference out",
             ),
             owner_is_writer(),
         ],

@@ -31,7 +31,7 @@ const EDIT: &[&str] = &["create", "update", "patch", "delete", "deletecollection
 const KINDS: &[&str] = &["agents", "codingruns", "harnesses", "models"];
 /// The kinds that the operator and the API work on today; a right comes with the code
 /// that uses it.
-const SERVED: &[&str] = &["agents", "harnesses", "models"];
+const SERVED: &[&str] = &["agents", "codingruns", "harnesses", "models"];
 
 /// Everything, for these watched namespaces.
 pub fn all(namespaces: &[&str]) -> Vec<Value> {
@@ -77,7 +77,11 @@ fn operator_rules() -> Vec<PolicyRule> {
         rule(GROUP, &["agents"], &["create", "patch"]),
         rule(GROUP, &["agents/ephemeral"], &["create"]),
         acting_for_others(),
-        rule(GROUP, &["agents/status", "harnesses/status", "models/status"], &["get", "patch"]),
+        rule(
+            GROUP,
+            &["agents/status", "codingruns/status", "harnesses/status", "models/status"],
+            &["get", "patch"],
+        ),
         // WORK-05
         rule("apps", &["deployments"], KEEP),
         rule("apps", &["replicasets"], READ),
@@ -100,9 +104,11 @@ fn api_rules() -> Vec<PolicyRule> {
     vec![
         rule(GROUP, SERVED, READ),
         rule(GROUP, &["agents"], &["create", "patch"]),
+        // ROUTE-14
+        rule(GROUP, &["codingruns"], &["create"]),
         acting_for_others(),
         // What harnesses report.
-        rule(GROUP, &["agents/status"], &["get", "patch"]),
+        rule(GROUP, &["agents/status", "codingruns/status"], &["get", "patch"]),
         // A pod's identity leads from its owner references to its Agent.
         rule("", &["pods"], &["get"]),
         rule("apps", &["deployments", "replicasets"], &["get"]),

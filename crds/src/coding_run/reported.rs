@@ -10,6 +10,10 @@ use crate::form;
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct Reported {
+    /// Start number of the process that reports; what an earlier one reported is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::whole::<0, 1_000_000_000>")]
+    pub start_number: Option<i64>,
     /// Branch the work is on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "form::words::<255>")]
@@ -26,6 +30,10 @@ pub struct Reported {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "form::choice::<Plan>")]
     pub plan: Option<Plan>,
+    /// What the run waits for a person to say; absent while it waits for nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::choice::<Question>")]
+    pub question: Option<Question>,
     /// The newest result of each check.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "form::checks")]
@@ -70,6 +78,31 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "form::words::<255>")]
     pub approved_by: Option<String>,
+}
+
+/// What a run asks a person.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Question {
+    /// What the answer must name.
+    #[schemars(schema_with = "form::words::<64>")]
+    pub id: String,
+    /// What kind of answer is wanted.
+    pub kind: QuestionKind,
+    /// The beginning of the question; the whole is in the agent's log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::words::<500>")]
+    pub text: Option<String>,
+}
+
+/// What kind of answer a question wants.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub enum QuestionKind {
+    /// `build`, with the plan's digest, or a change to the plan (CODE-31).
+    Plan,
+    /// Words (CODE-17).
+    Question,
 }
 
 /// The newest result of one check.
@@ -126,11 +159,62 @@ pub struct PullRequest {
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Default)]
 #[serde(rename_all = "camelCase")]
 pub struct RunResult {
-    /// `completed`, or what kept it from that.
+    /// `completed`, or what kept it from that: `failed`, `out_of_time`, `budget`,
+    /// `clone_failed`, `model_failed` or `harness_failed`.
     #[schemars(schema_with = "form::words::<64>")]
     pub outcome: String,
     /// What was done, for a person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "form::words::<8192>")]
     pub summary: Option<String>,
+}
+
+/// How a run ended: the words that [`RunResult::outcome`] may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Done, with a check that passed after the last edit.
+    Completed,
+    /// The model gave up and says why.
+    Failed,
+    /// The wall clock ran out first (CODE-24).
+    OutOfTime,
+    /// The budget ran out first.
+    Budget,
+    /// The repository could not be cloned.
+    CloneFailed,
+    /// The model could not be reached, or answered with errors to the end.
+    ModelFailed,
+    /// The harness itself could not go on.
+    HarnessFailed,
+}
+
+impl Outcome {
+    /// Every outcome.
+    pub const ALL: [Self; 7] = [
+        Self::Completed,
+        Self::Failed,
+        Self::OutOfTime,
+        Self::Budget,
+        Self::CloneFailed,
+        Self::ModelFailed,
+        Self::HarnessFailed,
+    ];
+
+    /// The word in status.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::OutOfTime => "out_of_time",
+            Self::Budget => "budget",
+            Self::CloneFailed => "clone_failed",
+            Self::ModelFailed => "model_failed",
+            Self::HarnessFailed => "harness_failed",
+        }
+    }
+
+    /// The outcome a word means; none for one this release does not know.
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.as_str() == word)
+    }
 }

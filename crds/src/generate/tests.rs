@@ -72,6 +72,18 @@ fn conditions_merge_by_type_and_a_new_status_is_unseen() {
     }
 }
 
+/// Half of one scope and half of another would be nobody's.
+#[test]
+fn a_repository_is_replaced_as_a_whole() {
+    for definition in definitions() {
+        let repository = &schema(&definition)["properties"]["spec"]["properties"]["repository"];
+        if !repository.is_null() {
+            assert_eq!(repository["x-kubernetes-map-type"], "atomic");
+            assert!(repository["properties"]["remote"].is_object());
+        }
+    }
+}
+
 #[test]
 fn what_runtime_verbs_write_has_no_default() {
     let agent = definitions().remove(0);

@@ -63,6 +63,8 @@ async fn explain_gives_meaning_unit_and_default_of_a_field() {
         ("agent.spec.maxTurns", "from 10 to 1000; 10 by default"),
         ("agent.spec.lifetime", "(the default) until it is archived"),
         ("codingrun.spec.limits.wallClock", "from 1m to 24h; 30m by default"),
+        ("codingrun.status.phase", "Where the run stands"),
+        ("agent.spec.limits.wallClock", "from 1m to 24h; 30m by default"),
         ("model.spec.prices", "per million tokens"),
         ("harness.spec.env", "never secrets"),
         ("agent.status.conditions.reason", "docs/conditions.md"),

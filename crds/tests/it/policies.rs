@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kube::api::{DynamicObject, PostParams};
+use kube::api::{DeleteParams, DynamicObject, PostParams};
 use kube::{Api, Client, Error};
 use serde_json::{Value, json};
 use testenv::{ControlPlane, TestNamespace, control_plane, eventually};
@@ -198,6 +198,38 @@ async fn an_ephemeral_agent_belongs_to_a_parent_or_to_a_run() {
             "spec.parent: an ephemeral agent belongs to its parent, its CodingRun or its Swarm",
         );
     }
+}
+
+/// LIFE-06: an agent reports for the run whose reference it bears.
+#[tokio::test]
+async fn nobody_makes_an_agent_a_runs_own() {
+    let office = Office::open().await;
+    let of_a_run = |uid: &str| {
+        json!({ "metadata": { "ownerReferences": [{
+            "apiVersion": "foundry.flow.life/v1alpha1",
+            "kind": "CodingRun",
+            "name": "fix",
+            "uid": uid,
+            "controller": true,
+        }] } })
+    };
+    let (this, other) =
+        ("0c3f6d3a-0f65-4c55-9d36-6f5a3e6b6c0e", "7d8c5a52-54a6-4f0e-8b0a-8f3f0f6f7f11");
+    let says = "metadata.ownerReferences: only Foundry makes an agent a CodingRun's";
+    let mut of_mine = of_a_run(this);
+    merge(&mut of_mine, &json!({ "spec": { "owner": "ann" } }));
+    refused(office.create("ann", Kind::Agent, &of_mine).await, says);
+    refused(office.create(API, Kind::Agent, &of_mine).await, says);
+
+    let mine = office.existing(Kind::Agent, &json!({ "spec": { "owner": "ann" } })).await;
+    refused(office.edit("ann", Kind::Agent, &mine, &of_a_run(this)).await, says);
+    let admins = Kind::Agent.api(office.admin(), &office.namespace.name);
+    admins.delete(mine.metadata.name.as_deref().unwrap(), &DeleteParams::default()).await.unwrap();
+
+    let of_it = office.existing(Kind::Agent, &of_mine).await;
+    let instructions = json!({ "spec": { "instructions": "Watch." } });
+    office.edit("ann", Kind::Agent, &of_it, &instructions).await.unwrap();
+    refused(office.edit("ann", Kind::Agent, &of_it, &of_a_run(other)).await, says);
 }
 
 /// BIND-11

@@ -76,6 +76,8 @@ async fn the_operator_may_do_what_it_does_and_nothing_more() {
         ("create", "foundry.flow.life/agents/ephemeral"),
         ("actas", "foundry.flow.life/agents"),
         ("patch", "foundry.flow.life/agents/status"),
+        ("watch", "foundry.flow.life/codingruns"),
+        ("patch", "foundry.flow.life/codingruns/status"),
         ("patch", "events.k8s.io/events"),
     ];
     let may_not = [
@@ -84,6 +86,8 @@ async fn the_operator_may_do_what_it_does_and_nothing_more() {
         ("create", "-/serviceaccounts/token"),
         ("create", "-/pods/exec"),
         ("delete", "foundry.flow.life/agents"),
+        ("create", "foundry.flow.life/codingruns"),
+        ("patch", "foundry.flow.life/codingruns"),
         ("create", "rbac.authorization.k8s.io/roles"),
         ("delete", "apps/replicasets"),
     ];
@@ -112,6 +116,8 @@ async fn the_api_may_do_what_it_does_and_nothing_more() {
         ("patch", "foundry.flow.life/agents/status"),
         ("actas", "foundry.flow.life/agents"),
         ("watch", "foundry.flow.life/models"),
+        ("create", "foundry.flow.life/codingruns"),
+        ("patch", "foundry.flow.life/codingruns/status"),
         ("get", "-/secrets"),
         ("get", "-/pods"),
         ("get", "batch/jobs"),
@@ -121,6 +127,7 @@ async fn the_api_may_do_what_it_does_and_nothing_more() {
         ("create", "-/pods"),
         ("create", "apps/deployments"),
         ("create", "foundry.flow.life/agents/ephemeral"),
+        ("patch", "foundry.flow.life/codingruns"),
         ("patch", "foundry.flow.life/harnesses"),
         ("create", "-/serviceaccounts/token"),
     ];

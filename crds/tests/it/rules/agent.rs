@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::it::cases::{Case, Change, case, change};
+use super::coding_run;
+use crate::it::cases::{Case, Change, case, change, merge};
 
 const LABEL: &str = "must be a DNS label of at most 40 characters";
 const ANOTHER: &str = "cannot change; create another agent";
@@ -16,12 +17,61 @@ fn ephemeral(more: &Value) -> Value {
     let mut object = spec(&json!({
         "lifetime": "ephemeral", "ttlAt": "2030-01-01T00:00:00Z", "parent": "lead",
     }));
-    crate::it::cases::merge(&mut object["spec"], more);
+    merge(&mut object["spec"], more);
+    object
+}
+
+/// An agent that works on a repository.
+fn coding(more: &Value) -> Value {
+    let mut object = spec(&json!({
+        "harness": "coding-v1", "repository": { "remote": "git@git.example:team/app.git" },
+    }));
+    merge(&mut object, more);
     object
 }
 
 pub fn cases() -> Vec<Case> {
-    [names_and_people(), choices(), lists(), ephemeral_agents()].into_iter().flatten().collect()
+    [names_and_people(), choices(), lists(), ephemeral_agents(), coding_agents()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// What a run says of its repository and its bounds, its agent says in the same words.
+fn coding_agents() -> Vec<Case> {
+    let shared = coding_run::repositories().into_iter().chain(coding_run::clocks());
+    let own = [
+        // CODE-38
+        case(
+            "spec.repository",
+            "a coding agent needs a process of its own; set activation: alwaysOn",
+            coding(&spec(&json!({ "activation": "alwaysOn" }))),
+            coding(&spec(&json!({ "activation": "onDemand" }))),
+        ),
+        // CODE-31
+        case(
+            "spec.approval",
+            "supported values: \"person\", \"self\"",
+            coding(&spec(&json!({ "approval": "self" }))),
+            coding(&spec(&json!({ "approval": "nobody" }))),
+        ),
+        case(
+            "spec.approval",
+            "speaks of the plans of a coding agent; set repository or leave it out",
+            coding(&spec(&json!({ "approval": "person" }))),
+            spec(&json!({ "approval": "person" })),
+        ),
+        case(
+            "spec.limits",
+            "speaks of the tasks of a coding agent; set repository or leave it out",
+            coding(&spec(&json!({ "limits": { "turnsPerAttempt": 10 } }))),
+            spec(&json!({ "limits": { "turnsPerAttempt": 10 } })),
+        ),
+    ];
+    shared
+        .map(|Case { field, says, good, bad }| case(field, says, coding(&good), coding(&bad)))
+        .chain(own)
+        .collect()
 }
 
 fn names_and_people() -> Vec<Case> {
@@ -277,8 +327,23 @@ pub fn changes() -> Vec<Change> {
             "spec.owner",
             "an ephemeral agent acts for the person its run or swarm acts for",
             ephemeral(&json!({})),
-            edit,
+            edit.clone(),
             spec(&json!({ "owner": "ben" })),
+        ),
+        // CODE-31: an edit never approves a plan.
+        change(
+            "spec.approval",
+            "an ephemeral agent keeps who approves its plans",
+            coding(&ephemeral(&json!({ "approval": "person" }))),
+            edit.clone(),
+            spec(&json!({ "approval": "self" })),
+        ),
+        change(
+            "spec.repository",
+            "an ephemeral agent works on the repository of its run",
+            coding(&ephemeral(&json!({}))),
+            spec(&json!({ "limits": { "wallClock": "1h" } })),
+            spec(&json!({ "repository": { "remote": "git@git.example:team/other.git" } })),
         ),
         change(
             "spec.lifecycle",

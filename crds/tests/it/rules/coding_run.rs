@@ -20,7 +20,12 @@ fn remote(remote: &str) -> Value {
 }
 
 pub fn cases() -> Vec<Case> {
-    [names(), remotes(), refs(), scope(), bounds()].into_iter().flatten().collect()
+    [names(), repositories(), clocks(), budgets()].into_iter().flatten().collect()
+}
+
+/// CODE-01, CODE-02, CODE-09, CODE-10: as a run and a coding agent say it.
+pub fn repositories() -> Vec<Case> {
+    [remotes(), refs(), scope()].into_iter().flatten().collect()
 }
 
 fn names() -> Vec<Case> {
@@ -42,6 +47,12 @@ fn names() -> Vec<Case> {
             LABEL,
             spec(&json!({ "agent": "lead" })),
             spec(&json!({ "agent": "L" })),
+        ),
+        case(
+            "spec.agent",
+            "the run's own agent takes the run's name",
+            spec(&json!({ "agent": "scout-2" })),
+            spec(&json!({ "agent": "scout" })),
         ),
         case(
             "spec.harness",
@@ -171,7 +182,7 @@ fn scope() -> Vec<Case> {
 }
 
 /// CODE-23, CODE-24
-fn bounds() -> Vec<Case> {
+pub fn clocks() -> Vec<Case> {
     const CLOCK: &str = "spec.limits.wallClock";
     let clock = |time: &str| spec(&json!({ "limits": { "wallClock": time } }));
     vec![
@@ -187,6 +198,11 @@ fn bounds() -> Vec<Case> {
             spec(&json!({ "limits": { "turnsPerAttempt": 60 } })),
             spec(&json!({ "limits": { "turnsPerAttempt": 0 } })),
         ),
+    ]
+}
+
+fn budgets() -> Vec<Case> {
+    vec![
         case(
             "spec.budget.costMicros",
             "greater than or equal to 1",

@@ -125,6 +125,12 @@ fn environment() -> Vec<Case> {
         ),
         case(
             "spec.env[0].name",
+            "all but FOUNDRY_GITHUB_HOST and FOUNDRY_GITHUB_API_URL",
+            variable("FOUNDRY_GITHUB_HOST"),
+            variable("FOUNDRY_GITHUB_HOSTS"),
+        ),
+        case(
+            "spec.env[0].name",
             "looks like a secret",
             variable("FLOW_CONTEXT_TOKENS"),
             variable("github_token"),
