@@ -21,19 +21,23 @@ use crate::{
     authz::{Action, Authorizer},
     bell::Bells,
     cluster::Cluster,
+    coding_runs::reported::RunStatuses,
+    documents::Documents,
     extract::Caller,
     identity::Identity,
+    intelligence::Intelligence,
     metrics::Metrics,
     middleware::{self, Templates},
+    outbox::Courier,
     problem::Problem,
-    reported::Reporter,
+    reported::AgentStatuses,
     request_id, routes,
 };
 
 /// Longest body of most routes.
 const MAX_BODY: usize = 1024 * 1024;
-/// Longest body of a post of log events.
-const MAX_LOG_BODY: usize = 8 * 1024 * 1024;
+/// Longest body of a post of log events, and of a plan.
+const MAX_LONG_BODY: usize = 8 * 1024 * 1024;
 /// Longest model request.
 const MAX_RELAY_BODY: usize = 32 * 1024 * 1024;
 /// Longest time for most routes; verbs and inbox reads stay well below.
@@ -59,10 +63,20 @@ pub struct AppState {
     pub verbs: Verbs,
     /// Keeps slugs unique.
     pub slugs: Slugs,
-    /// Carries reports to status.
-    pub reporter: Reporter,
+    /// Carries reports to the status of agents.
+    pub reporter: Courier<AgentStatuses>,
+    /// Carries reports to the status of coding runs.
+    pub run_reporter: Courier<RunStatuses>,
     /// Rings when a wake is recorded.
     pub bells: Bells,
+    /// Rings when a question is answered.
+    pub answer_bells: Bells,
+    /// Keeps the bytes of documents.
+    pub documents: Arc<Documents>,
+    /// The intelligence service, where one is configured.
+    pub intelligence: Option<Intelligence>,
+    /// Where people reach this API, where it is said.
+    pub public_url: Option<String>,
     /// Forwards model calls.
     pub relay: Relay,
     /// Counts.
@@ -89,7 +103,15 @@ impl AppState {
         action: Action,
         id: &str,
     ) -> Result<Agent, Problem> {
-        let agent = self.cluster.find_agent(&caller.0.workspace, id).await?;
+        let mut agent = self.cluster.find_agent(&caller.0.workspace, id).await?;
+        if caller.0.is_another_than(&agent) {
+            // What the cache has may be older than the process that speaks.
+            agent = self.cluster.read_agent(&caller.0.workspace, id).await?;
+        }
+        if caller.0.is_another_than(&agent) {
+            let detail = "the token's pod belongs to an earlier agent of this name";
+            return Err(Problem::unauthenticated(detail));
+        }
         self.authorizer.authorize_agent(&self.cluster, &caller.0, action, id, &agent).await?;
         Ok(agent)
     }
@@ -116,17 +138,22 @@ impl AppState {
         license(name = "Apache-2.0", identifier = "Apache-2.0")
     ),
     security(("bearer" = [])),
-    modifiers(&Bearer)
+    modifiers(&Credentials)
 )]
 struct Document;
 
-struct Bearer;
+struct Credentials;
 
-impl utoipa::Modify for Bearer {
+impl utoipa::Modify for Credentials {
     fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
-        use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+        use utoipa::openapi::security::{
+            ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityScheme,
+        };
         let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
-        document.components.get_or_insert_default().add_security_scheme("bearer", bearer);
+        let link = SecurityScheme::ApiKey(ApiKey::Query(ApiKeyValue::new("signature")));
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("bearer", bearer);
+        components.add_security_scheme("link", link);
     }
 }
 
@@ -137,17 +164,21 @@ fn routes() -> (Router<App>, utoipa::openapi::OpenApi) {
         .merge(routes::inbox::router())
         .merge(routes::runs::router())
         .merge(routes::memories::router())
+        .merge(routes::coding_runs::router())
+        .merge(routes::questions::router())
+        .merge(routes::queue_errors::router())
         .merge(routes::catalog::router())
         .merge(routes::system::router())
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(from_fn_with_state(REQUEST_TIME, middleware::limit_time));
-    let logs = routes::logs::router()
-        .layer(DefaultBodyLimit::max(MAX_LOG_BODY))
+    let long = routes::logs::router()
+        .merge(routes::plans::router())
+        .layer(DefaultBodyLimit::max(MAX_LONG_BODY))
         .layer(from_fn_with_state(REQUEST_TIME, middleware::limit_time));
     let relay = routes::relay::router()
         .layer(DefaultBodyLimit::max(MAX_RELAY_BODY))
         .layer(from_fn_with_state(RELAY_TIME, middleware::limit_time));
-    ordinary.merge(logs).merge(relay).split_for_parts()
+    ordinary.merge(long).merge(relay).split_for_parts()
 }
 
 /// The whole application as a service.

@@ -6,7 +6,7 @@ mod audit;
 mod policy;
 mod role;
 
-use foundry_crds::Agent;
+use foundry_crds::{Agent, AgentSpec, CodingRun};
 
 pub use self::{
     action::{Action, Scope},
@@ -30,7 +30,7 @@ pub struct Authorizer {
     metrics: Metrics,
 }
 
-/// An agent with the agents that it descends from, nearest first.
+/// An agent or a run with the agents that it descends from, nearest first.
 pub struct Lineage {
     /// Its ancestors' names, parent first.
     pub ancestors: Vec<String>,
@@ -95,6 +95,46 @@ impl Authorizer {
         }
     }
 
+    /// Decides to read a coding run of the caller's workspace.
+    pub async fn authorize_run(
+        &self,
+        cluster: &Cluster,
+        caller: &Principal,
+        id: &str,
+        run: &CodingRun,
+    ) -> Result<(), Problem> {
+        let decision = self.decide_run(cluster, Parents::Read, caller, id, run).await;
+        self.conclude(caller, Action::ReadCodingRun, id, &decision)
+    }
+
+    /// Whether the caller may read a run; for lists, as [`Authorizer::may_see`].
+    pub async fn may_see_run(
+        &self,
+        cluster: &Cluster,
+        caller: &Principal,
+        run: &CodingRun,
+    ) -> bool {
+        let Some(id) = run.metadata.name.as_deref() else { return false };
+        self.decide_run(cluster, Parents::Cached, caller, id, run).await.allowed
+    }
+
+    async fn decide_run(
+        &self,
+        cluster: &Cluster,
+        parents: Parents,
+        caller: &Principal,
+        id: &str,
+        run: &CodingRun,
+    ) -> Decision {
+        let lineage = match run_lineage(cluster, parents, &caller.workspace, run).await {
+            Ok(lineage) => lineage,
+            Err(because) => return Decision { allowed: false, because },
+        };
+        let action = Action::ReadCodingRun;
+        let decision = self.policies.decide_run(caller, action, id, &lineage.ancestors);
+        second(decision, caller, action, &lineage)
+    }
+
     fn decide_agent(
         &self,
         caller: &Principal,
@@ -103,14 +143,7 @@ impl Authorizer {
         lineage: &Lineage,
     ) -> Decision {
         let decision = self.policies.decide_agent(caller, action, id, &lineage.ancestors);
-        if !decision.allowed {
-            return decision;
-        }
-        match Role::of(caller, &lineage.top.spec) {
-            Some(role) if role.may(action) => decision,
-            Some(role) => Decision { allowed: false, because: format!("role {role}") },
-            None => Decision { allowed: false, because: "no role on this agent".to_owned() },
-        }
+        second(decision, caller, action, lineage)
     }
 
     fn conclude(
@@ -130,6 +163,18 @@ impl Authorizer {
             format!("{caller} may not {action} on {resource:?}: {}", decision.because),
         )
         .remedy(remedy(caller)))
+    }
+}
+
+/// The role on the resource decides second, and only where the policies allow.
+fn second(first: Decision, caller: &Principal, action: Action, lineage: &Lineage) -> Decision {
+    if !first.allowed {
+        return first;
+    }
+    match Role::of(caller, &lineage.top.spec) {
+        Some(role) if role.may(action) => first,
+        Some(role) => Decision { allowed: false, because: format!("role {role}") },
+        None => Decision { allowed: false, because: "no role on this agent".to_owned() },
     }
 }
 
@@ -154,8 +199,31 @@ async fn lineage(
     workspace: &str,
     agent: &Agent,
 ) -> Result<Lineage, String> {
+    climb(cluster, parents, workspace, agent.clone()).await
+}
+
+/// A run's roles are those of the line of agents that spawned it; of a run that none
+/// spawned its owner alone has one.
+async fn run_lineage(
+    cluster: &Cluster,
+    parents: Parents,
+    workspace: &str,
+    run: &CodingRun,
+) -> Result<Lineage, String> {
+    let owner = run.spec.owner.clone();
+    let spawner = run.spec.agent.clone();
+    let spec = AgentSpec { owner, parent: spawner, ..AgentSpec::default() };
+    let stand_in = Agent::new(run.metadata.name.as_deref().unwrap_or_default(), spec);
+    climb(cluster, parents, workspace, stand_in).await
+}
+
+async fn climb(
+    cluster: &Cluster,
+    parents: Parents,
+    workspace: &str,
+    mut top: Agent,
+) -> Result<Lineage, String> {
     let mut ancestors = Vec::new();
-    let mut top = agent.clone();
     while let Some(parent) = top.spec.parent.clone() {
         if ancestors.len() == MAX_DEPTH || ancestors.contains(&parent) {
             return Err("the chain of parents has no end".to_owned());

@@ -8,7 +8,7 @@ mod watch;
 
 use std::{fmt::Debug, future::Future, sync::Arc, time::Duration};
 
-use foundry_crds::{Agent, Harness, Model};
+use foundry_crds::{Agent, CodingRun, Harness, Model};
 use k8s_openapi::{
     NamespaceResourceScope,
     api::{
@@ -64,6 +64,8 @@ pub struct Cluster {
     pub models: Cache<Model>,
     /// Harnesses of every workspace.
     pub harnesses: Cache<Harness>,
+    /// Coding runs of every workspace.
+    pub coding_runs: Cache<CodingRun>,
 }
 
 impl Cluster {
@@ -80,6 +82,7 @@ impl Cluster {
             agents: Cache::start(&client, &namespaces, tasks, shutdown, Some(deleted)),
             models: Cache::start(&client, &namespaces, tasks, shutdown, None),
             harnesses: Cache::start(&client, &namespaces, tasks, shutdown, None),
+            coding_runs: Cache::start(&client, &namespaces, tasks, shutdown, None),
             client,
             namespaces,
         })
@@ -90,6 +93,7 @@ impl Cluster {
         self.agents.ready().await;
         self.models.ready().await;
         self.harnesses.ready().await;
+        self.coding_runs.ready().await;
     }
 
     /// The kinds whose list is not whole yet.
@@ -98,6 +102,7 @@ impl Cluster {
             ("agents", self.agents.is_ready()),
             ("models", self.models.is_ready()),
             ("harnesses", self.harnesses.is_ready()),
+            ("codingruns", self.coding_runs.is_ready()),
         ]
         .into_iter()
         .filter_map(|(kind, ready)| (!ready).then_some(kind))
@@ -111,6 +116,11 @@ impl Cluster {
         }
         Err(Problem::forbidden("NoSuchWorkspace", format!("{name:?} is no workspace here"))
             .remedy("use a workspace that this API watches (FOUNDRY_WATCH_NAMESPACES)"))
+    }
+
+    /// Every workspace.
+    pub fn workspaces(&self) -> &[String] {
+        &self.namespaces
     }
 
     /// The workspace of a service that names none.

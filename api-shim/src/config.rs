@@ -4,9 +4,11 @@ use std::{convert::Infallible, net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
 use foundry_crds::meta;
+use foundry_relay::Broker;
 use secrecy::SecretString;
+use url::Url;
 
-use crate::identity::jwt::Issuer;
+use crate::{documents::Account, identity::jwt::Issuer};
 
 /// How long a shutdown waits for requests under way.
 pub const DRAIN: Duration = Duration::from_secs(20);
@@ -66,6 +68,37 @@ pub struct Config {
     #[arg(long, env = "FOUNDRY_OIDC_ROLES_CLAIM", default_value = "roles")]
     pub oidc_roles_claim: String,
 
+    /// Where people reach this API, for links to documents; as each request reached it
+    /// when absent.
+    #[arg(long, env = "FOUNDRY_PUBLIC_URL", value_parser = web_address)]
+    pub public_url: Option<String>,
+
+    /// Storage account for documents; a folder in the data folder when absent.
+    #[arg(long, env = "FOUNDRY_FILE_STORAGE_ACCOUNT")]
+    pub file_storage_account: Option<String>,
+
+    /// File with the storage account's key.
+    #[arg(long, env = "FOUNDRY_FILE_STORAGE_KEY_FILE")]
+    pub file_storage_key_file: Option<PathBuf>,
+
+    /// Address of the storage account, its name included, when it is not where the
+    /// provider has it.
+    #[arg(long, env = "FOUNDRY_FILE_STORAGE_ENDPOINT", value_parser = web_address)]
+    pub file_storage_endpoint: Option<String>,
+
+    /// Broker that model calls go to with the shared service token and the agent's
+    /// mailbox, where a Model of its origin names no key.
+    #[arg(long, env = "FOUNDRY_BROKER_URL", value_parser = web_url)]
+    pub broker_url: Option<Url>,
+
+    /// File with the service token for the broker.
+    #[arg(long, env = "FOUNDRY_BROKER_TOKEN_FILE")]
+    pub broker_token_file: Option<PathBuf>,
+
+    /// The intelligence service, called with the service token.
+    #[arg(long, env = "FOUNDRY_INTELLIGENCE_URL", value_parser = web_url)]
+    pub intelligence_url: Option<Url>,
+
     /// What is logged, as in `info,foundry_api=debug`. Audit records always are.
     #[arg(long, env = "FOUNDRY_LOG", default_value = "info")]
     pub log: String,
@@ -85,6 +118,53 @@ impl Config {
             workspaces_claim: self.oidc_workspaces_claim.clone(),
             roles_claim: self.oidc_roles_claim.clone(),
         })
+    }
+
+    /// Settings that mean nothing without another: the one that is given and the one that
+    /// is missing.
+    pub fn incomplete(&self) -> Option<(&'static str, &'static str)> {
+        let account = self.file_storage_account.is_some();
+        [
+            (
+                account && self.file_storage_key_file.is_none(),
+                ("FOUNDRY_FILE_STORAGE_ACCOUNT", "FOUNDRY_FILE_STORAGE_KEY_FILE"),
+            ),
+            (
+                !account && self.file_storage_key_file.is_some(),
+                ("FOUNDRY_FILE_STORAGE_KEY_FILE", "FOUNDRY_FILE_STORAGE_ACCOUNT"),
+            ),
+            (
+                !account && self.file_storage_endpoint.is_some(),
+                ("FOUNDRY_FILE_STORAGE_ENDPOINT", "FOUNDRY_FILE_STORAGE_ACCOUNT"),
+            ),
+            (
+                self.broker_url.is_some() && self.broker_token_file.is_none(),
+                ("FOUNDRY_BROKER_URL", "FOUNDRY_BROKER_TOKEN_FILE"),
+            ),
+            (
+                self.broker_url.is_none() && self.broker_token_file.is_some(),
+                ("FOUNDRY_BROKER_TOKEN_FILE", "FOUNDRY_BROKER_URL"),
+            ),
+            (
+                self.intelligence_url.is_some() && self.service_token_file.is_none(),
+                ("FOUNDRY_INTELLIGENCE_URL", "FOUNDRY_SERVICE_TOKEN_FILE"),
+            ),
+        ]
+        .into_iter()
+        .find_map(|(incomplete, names)| incomplete.then_some(names))
+    }
+
+    /// The storage account for documents, when one is configured.
+    pub fn storage_account(&self) -> Option<Account> {
+        let name = self.file_storage_account.clone()?;
+        let key_file = self.file_storage_key_file.clone()?;
+        Some(Account { name, key_file, endpoint: self.file_storage_endpoint.clone() })
+    }
+
+    /// The broker of model calls, when one is configured.
+    pub fn broker(&self) -> Option<Broker> {
+        let url = self.broker_url.clone()?;
+        Some(Broker { url, token_file: self.broker_token_file.clone()? })
     }
 
     /// Where the SQLite file is when no database is named.
@@ -118,6 +198,15 @@ fn web_address(text: &str) -> Result<String, String> {
     uri.filter(is_web)
         .map(|_| text.to_owned())
         .ok_or_else(|| "give an address that begins with http:// or https://".to_owned())
+}
+
+fn web_url(text: &str) -> Result<Url, String> {
+    let url = web_address(text)?.parse::<Url>().map_err(|error| error.to_string())?;
+    if url.username().is_empty() && url.password().is_none() {
+        Ok(url)
+    } else {
+        Err("give an address without a user name or password".to_owned())
+    }
 }
 
 fn flag(value: &str) -> Result<bool, String> {

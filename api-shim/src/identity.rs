@@ -7,6 +7,7 @@ pub mod service;
 use std::fmt;
 
 use foundry_client::{AGENT_HEADER, WORKSPACE_HEADER};
+use foundry_crds::Agent;
 use http::{HeaderMap, header};
 
 use self::{jwt::Persons, pod::Pods, service::Services};
@@ -62,6 +63,19 @@ impl Actor {
         match self {
             Self::Person { agent } | Self::Service { agent } => agent.as_deref(),
             Self::Agent { id, .. } => Some(id),
+        }
+    }
+}
+
+impl Principal {
+    /// Whether this is the process of another agent of this one's name, such as one that
+    /// was deleted.
+    pub fn is_another_than(&self, agent: &Agent) -> bool {
+        match &self.actor {
+            Actor::Agent { id, uid } => {
+                agent.metadata.name.as_ref() == Some(id) && agent.metadata.uid.as_ref() != Some(uid)
+            }
+            Actor::Person { .. } | Actor::Service { .. } => false,
         }
     }
 }

@@ -7,101 +7,40 @@
 
 use std::{sync::Arc, time::Duration};
 
+use async_trait::async_trait;
 use foundry_crds::{Agent, AgentStatus};
-use foundry_store::{AgentKey, Beat, Delivery, NewDelivery, Store};
+use foundry_store::{AgentKey, Beat, Delivery, Store};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use serde_json::Value;
-use tokio::sync::Notify;
-use tokio_util::sync::CancellationToken;
 
 use crate::{
-    app::Clock,
     cluster::{
         Cluster,
         apply::{ApplyError, Reported},
     },
-    problem::Problem,
+    outbox::Destination,
 };
 
-/// Topic of the outbox rows.
-const TOPIC: &str = "agent-status";
 /// Three missed beats: an agent that beats again after so long was not alive.
 const ALIVE_FOR: SignedDuration = SignedDuration::from_secs(90);
 /// How far `lastHeartbeat` may lag behind.
 const STATUS_LAG: SignedDuration = SignedDuration::from_mins(5);
-/// How often the outbox is looked at when nobody rings: for tries that failed and for
-/// rows of another replica that died.
-const SWEEP: Duration = Duration::from_secs(5);
-/// How long one delivery may take before another replica may try it.
-const LEASE: Duration = Duration::from_secs(30);
-/// Deliveries taken at once.
-const BATCH: u32 = 50;
 
-/// Carries reports to status.
-#[derive(Clone)]
-pub struct Reporter {
-    store: Store,
-    cluster: Arc<Cluster>,
-    clock: Clock,
-    bell: Arc<Notify>,
+/// The status of agents.
+pub struct AgentStatuses {
+    /// The rows.
+    pub store: Store,
+    /// The resources.
+    pub cluster: Arc<Cluster>,
 }
 
-impl Reporter {
-    /// A reporter; [`Reporter::run`] does the work.
-    pub fn new(store: Store, cluster: Arc<Cluster>, clock: Clock) -> Self {
-        Self { store, cluster, clock, bell: Arc::new(Notify::new()) }
-    }
+#[async_trait]
+impl Destination for AgentStatuses {
+    const TOPIC: &'static str = "agent-status";
+    const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
-    /// Asks for the agent's status to follow its rows.
-    pub async fn request(&self, key: &AgentKey) -> Result<(), Problem> {
-        // One row an agent: what is delivered is read from the rows at delivery.
-        let delivery = NewDelivery {
-            topic: TOPIC.to_owned(),
-            subject: "status".to_owned(),
-            payload: Value::Null,
-        };
-        self.store.push_outbox(key, &delivery, self.clock.now()).await?;
-        self.bell.notify_one();
-        Ok(())
-    }
-
-    /// Delivers until shutdown.
-    pub async fn run(self, shutdown: CancellationToken) {
-        while !shutdown.is_cancelled() {
-            match self.store.claim_outbox(TOPIC, self.clock.now(), LEASE, BATCH).await {
-                Ok(due) if !due.is_empty() => {
-                    for delivery in due {
-                        self.settle(&delivery).await;
-                    }
-                    continue;
-                }
-                Ok(_) => {}
-                Err(error) => tracing::warn!(cause = %error, "failed to read the outbox"),
-            }
-            tokio::select! {
-                () = self.bell.notified() => {}
-                () = tokio::time::sleep(SWEEP) => {}
-                () = shutdown.cancelled() => {}
-            }
-        }
-    }
-
-    async fn settle(&self, delivery: &Delivery) {
-        let settled = match self.deliver(&delivery.key).await {
-            Ok(()) => self.store.complete_outbox(delivery, self.clock.now()).await,
-            Err(words) => {
-                tracing::warn!(agent = %delivery.key.agent, cause = %words,
-                    attempts = delivery.attempts, "failed to report to status; it is tried again");
-                self.store.fail_outbox(delivery, &words, self.clock.now()).await
-            }
-        };
-        if let Err(error) = settled {
-            tracing::warn!(cause = %error, "failed to settle an outbox row; its lease will end");
-        }
-    }
-
-    async fn deliver(&self, key: &AgentKey) -> Result<(), String> {
+    async fn deliver(&self, delivery: &Delivery) -> Result<(), String> {
+        let key = &delivery.key;
         let Some(agent) = self.read(key).await? else { return Ok(()) };
         let words = |error: foundry_store::Error| error.to_string();
         let beat = self.store.last_heartbeat(key).await.map_err(words)?;
@@ -112,12 +51,11 @@ impl Reporter {
             return Ok(());
         }
         let applied = self.cluster.report_status(&key.namespace, &key.agent, &reported).await;
-        applied.map(drop).map_err(|error| match error {
-            ApplyError::Cluster(error) => error.into_problem().detail().to_owned(),
-            error => error.to_string(),
-        })
+        applied.map(drop).map_err(ApplyError::into_words)
     }
+}
 
+impl AgentStatuses {
     /// The agent, or nothing when it is gone: then there is no status to write.
     async fn read(&self, key: &AgentKey) -> Result<Option<Agent>, String> {
         self.cluster

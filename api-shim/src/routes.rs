@@ -3,15 +3,21 @@
 
 pub mod agents;
 pub mod catalog;
+pub mod coding_runs;
 pub mod inbox;
 pub mod logs;
 pub mod memories;
+pub mod plans;
+pub mod questions;
+pub mod queue_errors;
 pub mod relay;
 pub mod runs;
 pub mod system;
 
 /// Rows given when a request names no limit.
 const DEFAULT_LIMIT: u32 = 50;
+/// Most objects of the cluster in one page.
+const MAX_LIMIT: u32 = 200;
 
 /// The page a query asks for.
 #[derive(serde::Deserialize, utoipa::IntoParams)]

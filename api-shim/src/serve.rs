@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use foundry_relay::{BuildError, Limits, Relay, RelayOptions};
+use foundry_relay::{BrokerError, BuildError, Limits, Relay, RelayOptions};
 use foundry_store::Store;
 use secrecy::ExposeSecret;
 use tokio::{net::TcpListener, sync::mpsc};
@@ -14,17 +14,21 @@ use crate::{
     authz::{Authorizer, PolicyError},
     bell::Bells,
     cluster::Cluster,
+    coding_runs::{closer::Closer, reported::RunStatuses},
     config::{Config, DRAIN},
+    documents::{self, DeletedDocuments, Documents},
     identity::{
         Identity,
         jwt::Persons,
         pod::Pods,
         service::{Services, TokenFileError},
     },
+    intelligence::Intelligence,
     listen,
     metrics::Metrics,
     models::ClusterModels,
-    reported::Reporter,
+    outbox::Courier,
+    reported::AgentStatuses,
     sweep::{MAX_WAITING, Sweeper},
 };
 
@@ -41,6 +45,14 @@ pub enum StartError {
         address: SocketAddr,
         /// What the system said.
         source: io::Error,
+    },
+    /// A setting that means nothing without another.
+    #[error("{given} is set without {missing}; set both, or neither")]
+    Incomplete {
+        /// The setting that is there.
+        given: &'static str,
+        /// The one that is not.
+        missing: &'static str,
     },
     /// The data folder cannot be made.
     #[error("failed to create data folder {}: {source}; set FOUNDRY_DATA_DIR", path.display())]
@@ -61,6 +73,12 @@ pub enum StartError {
         /// What is wrong with it.
         source: TokenFileError,
     },
+    /// The broker's token cannot be read.
+    #[error("{0}; check FOUNDRY_BROKER_TOKEN_FILE")]
+    Broker(#[source] BrokerError),
+    /// Documents cannot be kept.
+    #[error("{0}")]
+    Documents(#[source] documents::OpenError),
     /// The embedded policies are broken.
     #[error("{0}")]
     Policies(#[source] PolicyError),
@@ -137,12 +155,25 @@ pub async fn assemble(
 ) -> Result<App, StartError> {
     let metrics = Metrics::default();
     let authorizer = Authorizer::new(metrics.clone()).map_err(StartError::Policies)?;
+    if let Some((given, missing)) = config.incomplete() {
+        return Err(StartError::Incomplete { given, missing });
+    }
     // Before the store: an API that does not start leaves no database behind.
     if let Some(path) = &config.service_token_file {
         Services::check(path)
             .await
             .map_err(|source| StartError::ServiceToken { path: path.clone(), source })?;
     }
+    let broker = config.broker();
+    if let Some(broker) = &broker {
+        broker.check().await.map_err(StartError::Broker)?;
+    }
+    let account = match config.storage_account() {
+        Some(account) => {
+            Some(Documents::in_account(&account).await.map_err(StartError::Documents)?)
+        }
+        None => None,
+    };
     let store = open_store(config).await?;
     let tasks = TaskTracker::new();
     let (deleted, deletions) = mpsc::channel(MAX_WAITING);
@@ -153,15 +184,31 @@ pub async fn assemble(
     let identity = Identity {
         persons: config
             .issuer()
-            .map(|issuer| Persons::new(issuer, http, cluster.clone(), clock.clone())),
+            .map(|issuer| Persons::new(issuer, http.clone(), cluster.clone(), clock.clone())),
         pods: Pods::new(cluster.clone()),
         services: config
             .service_token_file
             .clone()
             .map(|path| Services::new(path, cluster.clone())),
     };
-    let reporter = Reporter::new(store.clone(), cluster.clone(), clock.clone());
+    let to_agents = AgentStatuses { store: store.clone(), cluster: cluster.clone() };
+    let reporter = Courier::new(store.clone(), clock.clone(), to_agents);
     tasks.spawn(reporter.clone().run(shutdown.clone()));
+    let to_runs = RunStatuses { store: store.clone(), cluster: cluster.clone() };
+    let run_reporter = Courier::new(store.clone(), clock.clone(), to_runs);
+    tasks.spawn(run_reporter.clone().run(shutdown.clone()));
+    let closer = Closer::new(cluster.clone(), run_reporter.clone());
+    tasks.spawn(closer.run(shutdown.clone()));
+    let documents = match account {
+        Some(documents) => documents,
+        None => Documents::in_folder(&config.data_dir, &store, clock.now())
+            .await
+            .map_err(StartError::Documents)?,
+    };
+    let documents = Arc::new(documents);
+    let of_the_gone = DeletedDocuments(documents.clone());
+    let cleaner = Courier::new(store.clone(), clock.clone(), of_the_gone);
+    tasks.spawn(cleaner.run(shutdown.clone()));
     let sweeper = Sweeper::new(store.clone(), cluster.clone(), clock.clone());
     tasks.spawn(sweeper.run(deletions, shutdown.clone()));
     let models = Arc::new(ClusterModels::new(cluster.clone()));
@@ -171,6 +218,7 @@ pub async fn assemble(
         store: store.clone(),
         clock: Arc::new(move || relay_clock.now()),
         limits: Limits::default(),
+        broker,
     })
     .map_err(StartError::Relay)?;
     Ok(Arc::new(AppState {
@@ -178,11 +226,16 @@ pub async fn assemble(
         verbs: Verbs::new(cluster.clone(), clock.clone(), tasks.clone(), shutdown.clone()),
         slugs: Slugs::new(cluster.clone()),
         bells: Bells::default(),
+        answer_bells: Bells::default(),
+        documents,
+        intelligence: intelligence(config, http),
+        public_url: config.public_url.clone(),
         store,
         cluster,
         identity,
         authorizer,
         reporter,
+        run_reporter,
         metrics,
         clock,
         tasks,
@@ -200,7 +253,12 @@ async fn open_store(config: &Config) -> Result<Store, StartError> {
     Store::open_file(config.database_file()).await.map_err(StartError::Store)
 }
 
-/// The one HTTP client of this crate, for issuers' documents.
+fn intelligence(config: &Config, http: reqwest::Client) -> Option<Intelligence> {
+    let url = config.intelligence_url.clone()?;
+    Some(Intelligence::new(http, url, config.service_token_file.clone()?))
+}
+
+/// The one HTTP client of this crate, for issuers' documents and for neighbours.
 fn http_client() -> Result<reqwest::Client, reqwest::Error> {
     reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)

@@ -17,8 +17,19 @@ impl From<Error> for Problem {
                 Error::UnknownWake { .. } => {
                     Self::invalid("wake_id", "UnknownWake", error.to_string())
                 }
-                Error::TooMany { .. } => {
-                    Self::new(StatusCode::UNPROCESSABLE_ENTITY, "TooMany", error.to_string())
+                Error::Superseded { .. }
+                | Error::TaskEnded { .. }
+                | Error::PlanChanged { .. }
+                | Error::QuestionClosed { .. }
+                | Error::AlreadyAnswered { .. } => {
+                    Self::conflict(error.category(), error.to_string())
+                }
+                Error::UnknownQuestion { .. } => {
+                    Self::new(StatusCode::NOT_FOUND, error.category(), error.to_string())
+                }
+                Error::TooMany { .. } | Error::LimitReached { .. } => {
+                    let status = StatusCode::UNPROCESSABLE_ENTITY;
+                    Self::new(status, error.category(), error.to_string())
                 }
                 _ => {
                     tracing::error!(cause = chain(&error), "the store must be seen to");

@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use foundry_crds::Agent;
 use foundry_store::{AgentKey, Store};
 use jiff::SignedDuration;
+use kube::ResourceExt;
 use tokio::{
     sync::mpsc,
     time::{MissedTickBehavior, interval},
@@ -62,10 +63,14 @@ impl Sweeper {
     async fn forget(&self, key: &AgentKey) -> Result<(), Problem> {
         // An agent of the same name may be there again by now; its rows are its own.
         let again: Option<Agent> = self.cluster.read(&key.namespace, &key.agent).await?;
-        if again.is_none() {
-            self.store.delete_agent_rows(key, self.clock.now()).await?;
-            tracing::info!(agent.name = key.agent, "deleted the rows of a deleted agent");
+        let now = self.clock.now();
+        match again.map(|again| again.creation_timestamp()) {
+            None => self.store.delete_agent_rows(key, now).await?,
+            Some(Some(created)) => self.store.delete_earlier_rows(key, created.0, now).await?,
+            // An object that was read was created.
+            Some(None) => return Ok(()),
         }
+        tracing::info!(agent.name = key.agent, "deleted the rows of a deleted agent");
         Ok(())
     }
 

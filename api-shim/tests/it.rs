@@ -9,13 +9,19 @@ mod it {
     mod catalog;
     mod client;
     mod cluster;
+    mod coding;
+    mod documents;
     mod http;
     mod identity;
     mod inbox;
+    mod intelligence;
     mod logs;
     mod memories;
     mod process;
+    mod questions;
     mod relay;
     mod reported;
+    mod repository;
+    mod spawn;
     mod verbs;
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use sqlx::migrate::MigrateError;
+use uuid::Uuid;
 
 /// Who can do something about an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +96,58 @@ pub enum Error {
         /// The agent.
         agent: String,
     },
+    /// A harness speaks of a start that is over.
+    #[error(
+        "start {generation} of agent {agent} is over, for a later one has begun; end this process"
+    )]
+    Superseded {
+        /// The agent.
+        agent: String,
+        /// The start.
+        generation: i64,
+    },
+    /// A harness goes on after the result of its one task.
+    #[error("the task of agent {agent} has ended with a result; restart the agent to begin again")]
+    TaskEnded {
+        /// The agent.
+        agent: String,
+    },
+    /// The plan that is spoken of is not the newest one.
+    #[error(
+        "this is not the newest plan of agent {agent}; read the newest one and give its digest"
+    )]
+    PlanChanged {
+        /// The agent.
+        agent: String,
+    },
+    /// There is no such question.
+    #[error("there is no question {id}; list the questions that wait for an answer")]
+    UnknownQuestion {
+        /// The question.
+        id: Uuid,
+    },
+    /// Nobody waits for an answer to the question any more.
+    #[error("question {id} is closed; list the questions that wait for an answer")]
+    QuestionClosed {
+        /// The question.
+        id: Uuid,
+    },
+    /// The question has its one answer, and it says something else.
+    #[error("question {id} is already answered; read its answer in the agent's log")]
+    AlreadyAnswered {
+        /// The question.
+        id: Uuid,
+    },
+    /// An agent has made all it may for now.
+    #[error("agent {agent} has {limit} {what}, and may have no more; go on without, or wait")]
+    LimitReached {
+        /// The agent.
+        agent: String,
+        /// Of what.
+        what: &'static str,
+        /// How many it may have.
+        limit: i64,
+    },
     /// A stored value that this version cannot read.
     #[error("stored {what} cannot be read; was it written by another version?")]
     Unreadable {
@@ -139,7 +192,14 @@ impl Error {
             | Self::NewerSchema { .. }
             | Self::TooMany { .. }
             | Self::Cursor
-            | Self::UnknownWake { .. } => Class::Refused,
+            | Self::UnknownWake { .. }
+            | Self::Superseded { .. }
+            | Self::TaskEnded { .. }
+            | Self::PlanChanged { .. }
+            | Self::UnknownQuestion { .. }
+            | Self::QuestionClosed { .. }
+            | Self::AlreadyAnswered { .. }
+            | Self::LimitReached { .. } => Class::Refused,
             Self::Unreadable { .. } => Class::Bug,
         }
     }
@@ -153,6 +213,13 @@ impl Error {
             Self::TooMany { .. } => "TooMany",
             Self::Cursor => "BadCursor",
             Self::UnknownWake { .. } => "UnknownWake",
+            Self::Superseded { .. } => "Superseded",
+            Self::TaskEnded { .. } => "TaskEnded",
+            Self::PlanChanged { .. } => "PlanChanged",
+            Self::UnknownQuestion { .. } => "UnknownQuestion",
+            Self::QuestionClosed { .. } => "QuestionClosed",
+            Self::AlreadyAnswered { .. } => "AlreadyAnswered",
+            Self::LimitReached { .. } => "LimitReached",
             Self::Unreadable { .. } => "UnreadableRow",
             Self::Open { problem, .. }
             | Self::Migrate { problem, .. }

@@ -46,12 +46,20 @@ pub struct Delivery {
     pub attempts: i64,
 }
 
-const PUSH: &str = "\
+pub(crate) const PUSH: &str = "\
     INSERT INTO outbox \
     (namespace, agent, id, topic, subject, version, payload, created_at, due_at, attempts) \
     VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $7, 0) \
     ON CONFLICT (namespace, agent, topic, subject) DO UPDATE SET \
     version = outbox.version + 1, payload = excluded.payload";
+// The same, due at once even where a delivery failed before or is on its way: for topics
+// whose deliveries read what there is, and may overlap.
+pub(crate) const PUSH_DUE: &str = "\
+    INSERT INTO outbox \
+    (namespace, agent, id, topic, subject, version, payload, created_at, due_at, attempts) \
+    VALUES ($1, $2, $3, $4, $5, 1, $6, $7, $7, 0) \
+    ON CONFLICT (namespace, agent, topic, subject) DO UPDATE SET \
+    version = outbox.version + 1, payload = excluded.payload, due_at = excluded.due_at";
 const CLAIM_POSTGRES: &str = "\
     WITH due AS MATERIALIZED (SELECT id FROM outbox \
         WHERE topic = $1 AND due_at <= $2 ORDER BY due_at, id LIMIT $4 FOR UPDATE SKIP LOCKED) \
@@ -172,17 +180,19 @@ impl Store {
         Ok(())
     }
 
-    /// Puts one that could not be delivered back, due later with each failure.
+    /// Puts one that could not be delivered back, due later with each failure, but never
+    /// later than `longest`.
     pub async fn fail_outbox(
         &self,
         delivery: &Delivery,
         error: &str,
+        longest: Duration,
         now: Timestamp,
     ) -> Result<(), Error> {
         write!(self, "fail outbox", transaction => {
             sqlx::query(FAIL)
                 .bind(&delivery.id)
-                .bind(lease_end(now, backoff(delivery.attempts)))
+                .bind(lease_end(now, backoff(delivery.attempts).min(longest)))
                 .bind(storable(error))
                 .execute(&mut *transaction)
                 .await

@@ -43,6 +43,12 @@ pub(crate) fn instant(micros: i64) -> Result<Timestamp, Error> {
     Timestamp::from_microsecond(micros).map_err(|_| Error::Unreadable { what: "instant" })
 }
 
+/// The instant a day before this one, as columns hold it.
+pub(crate) fn day_before(now: Timestamp) -> i64 {
+    const DAY: i64 = 24 * 60 * 60 * 1_000_000;
+    now.as_microsecond().saturating_sub(DAY)
+}
+
 /// The optional instant a column holds.
 pub(crate) fn optional_instant(micros: Option<i64>) -> Result<Option<Timestamp>, Error> {
     micros.map(instant).transpose()

@@ -3,6 +3,10 @@
 
 #[path = "it/backend.rs"]
 mod backend;
+#[path = "it/coding.rs"]
+mod coding;
+#[path = "it/document.rs"]
+mod document;
 #[path = "it/heartbeat.rs"]
 mod heartbeat;
 #[path = "it/inbox.rs"]
@@ -15,6 +19,8 @@ mod memory;
 mod opening;
 #[path = "it/outbox.rs"]
 mod outbox;
+#[path = "it/question.rs"]
+mod question;
 #[path = "it/retention.rs"]
 mod retention;
 #[path = "it/tool.rs"]

@@ -2,6 +2,7 @@
 
 mod agents;
 mod catalog;
+mod coding;
 mod reports;
 
 use std::{fmt, sync::Arc, time::Duration};

@@ -6,6 +6,7 @@
 
 mod agent;
 mod catalog;
+mod coding;
 mod inbox;
 mod log;
 mod memory;
@@ -18,6 +19,12 @@ pub use agent::{
 };
 pub use catalog::{
     CatalogTool, Effect, HarnessView, Me, ModelList, ModelView, Provider, ToolFamily, ToolList,
+};
+pub use coding::{
+    Answer, AnswerPoll, Approval, AskQuestion, CheckView, CodingOutcome, CodingReport,
+    CodingResult, CodingRunPage, CodingRunView, DocumentLink, PlanView, PostAnswer,
+    PullRequestView, QuestionKind, QuestionList, QuestionView, RepositoryScope, SavePlan,
+    SavedPlan, SpawnCodingAgent,
 };
 pub use inbox::{RecordWake, Wake, WakeList};
 pub use log::{LogAppended, LogEvent, LogLevel, LogLine, LogPage, PostLogs};
@@ -36,5 +43,21 @@ pub const REQUEST_ID_HEADER: &str = "x-request-id";
 /// Longest time, in seconds, that an inbox read is held open: below the harness'
 /// read timeout of 15 seconds (ROUTE-10, LOOP-20).
 pub const MAX_INBOX_WAIT_SECONDS: u64 = 12;
+/// Longest time, in seconds, that a poll for an answer is held open.
+pub const MAX_ANSWER_WAIT_SECONDS: u64 = 12;
+/// Longest plan, in bytes of UTF-8.
+pub const MAX_PLAN_BYTES: usize = 800_000;
+/// Longest question, answer and recommended answer, in bytes of UTF-8.
+pub const MAX_QUESTION_BYTES: usize = 16 * 1024;
+/// Most possible answers of a question.
+pub const MAX_QUESTION_OPTIONS: usize = 20;
+/// Longest possible answer, in bytes of UTF-8.
+pub const MAX_OPTION_BYTES: usize = 1024;
+/// Most checks in a report.
+pub const MAX_CHECKS: usize = 100;
+/// Longest name of a check, in bytes of UTF-8.
+pub const MAX_CHECK_NAME_BYTES: usize = 512;
+/// Longest summary of a result, in bytes of UTF-8.
+pub const MAX_SUMMARY_BYTES: usize = 8 * 1024;
 /// Most log events in one post.
 pub const MAX_LOG_EVENTS: usize = 500;

@@ -5,10 +5,13 @@
 //! adds the key from its Secret, and passes the answer on as it comes: status, body
 //! and pacing headers are the provider's own. It never retries, follows no redirect
 //! and holds back no response; one record of the tokens used is kept for each call,
-//! whoever ends it. No key leaves this crate but in the header of that one request
+//! whoever ends it. Where the Model's origin is a configured broker's and it names no
+//! key, the shared service token and the agent's mailbox go along instead (BIND-04). No
+//! key leaves this crate but in the header of that one request
 //! (BIND-11).
 
 mod body;
+mod broker;
 mod client;
 mod headers;
 mod meter;
@@ -21,6 +24,7 @@ mod stream;
 mod tap;
 mod upstream;
 
+pub use broker::{Broker, BrokerError};
 pub use foundry_llm::Wire;
 pub use models::{ModelSource, SourceError};
 pub use refusal::Refusal;

@@ -6,6 +6,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::body::BadBody;
+use crate::broker::BrokerError;
 use crate::resolve::ResolveError;
 use crate::upstream::BadBaseUrl;
 
@@ -62,6 +63,14 @@ pub enum Refusal {
         /// What is wrong with it.
         problem: BadBaseUrl,
     },
+    /// The broker's token or the agent's mailbox is missing (BIND-04).
+    #[error("Model {model} is served by the broker: {problem}")]
+    Broker {
+        /// Name of the Model.
+        model: String,
+        /// What is missing.
+        problem: BrokerError,
+    },
     /// No answer within the limit (LOOP-20).
     #[error("the provider of Model {model} sent no response headers within {seconds} s")]
     Timeout {
@@ -100,6 +109,7 @@ impl Refusal {
             | Self::SecretMissing { .. }
             | Self::SecretUnusable { .. }
             | Self::Address { .. }
+            | Self::Broker { .. }
             | Self::Ending => StatusCode::SERVICE_UNAVAILABLE,
             Self::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
             Self::Unreachable { .. } => StatusCode::BAD_GATEWAY,
@@ -117,6 +127,8 @@ impl Refusal {
             Self::SecretMissing { .. } => "SecretKeyMissing",
             Self::SecretUnusable { .. } => "SecretKeyUnusable",
             Self::Address { .. } => "BaseUrlInvalid",
+            Self::Broker { problem: BrokerError::NoMailbox, .. } => "NoMailbox",
+            Self::Broker { .. } => "BrokerTokenUnreadable",
             Self::Timeout { .. } => "UpstreamTimeout",
             Self::Unreachable { .. } => "UpstreamUnreachable",
             Self::Ending => "Ending",
@@ -155,6 +167,12 @@ impl Refusal {
                 format!("write the provider's key alone, on one line, into Secret {secret}")
             }
             Self::Address { .. } => "correct spec.baseUrl of the Model".into(),
+            Self::Broker { problem: BrokerError::NoMailbox, .. } => {
+                "try again when the operator has given the agent its mailbox".into()
+            }
+            Self::Broker { .. } => "write the service token, on one line, into the file that \
+                 FOUNDRY_BROKER_TOKEN_FILE names"
+                .into(),
             Self::Timeout { .. } => "try again, or use a faster model".into(),
             Self::Unreachable { .. } => {
                 "check that the provider runs and that spec.baseUrl is right; then try again".into()

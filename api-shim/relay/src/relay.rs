@@ -14,6 +14,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::body::Body;
+use crate::broker::Broker;
 use crate::client::Clients;
 use crate::headers;
 use crate::meter::{Book, Call, Meter, Outcome};
@@ -52,6 +53,8 @@ pub struct RelayOptions {
     pub clock: Clock,
     /// How long providers may take.
     pub limits: Limits,
+    /// The broker that takes the shared service token, where there is one.
+    pub broker: Option<Broker>,
 }
 
 /// The HTTP client could not be set up.
@@ -78,6 +81,7 @@ pub struct Relay {
     models: Arc<dyn ModelSource>,
     clients: Clients,
     limits: Limits,
+    broker: Option<Broker>,
     book: Book,
     /// Ends the calls under way.
     ending: CancellationToken,
@@ -94,10 +98,10 @@ struct Prepared {
 impl Relay {
     /// A relay that has answered nothing yet.
     pub fn new(options: RelayOptions) -> Result<Self, BuildError> {
-        let RelayOptions { models, store, clock, limits } = options;
+        let RelayOptions { models, store, clock, limits, broker } = options;
         let clients = Clients::new().map_err(|error| BuildError(chain(&error)))?;
         let book = Book { store, clock, open: TaskTracker::new() };
-        Ok(Self { models, clients, limits, book, ending: CancellationToken::new() })
+        Ok(Self { models, clients, limits, broker, book, ending: CancellationToken::new() })
     }
 
     /// Sends a caller's request body, in the form of `wire`, to the provider of its
@@ -171,10 +175,18 @@ impl Relay {
         let url = upstream_url(&model.spec)
             .map_err(|problem| Refusal::Address { model: name.clone(), problem })?;
         let key = self.key(&caller.namespace, &name, model).await?;
-        let headers = headers::to_provider(headers, wire, key.as_ref()).map_err(|_| {
+        let mut headers = headers::to_provider(headers, wire, key.as_ref()).map_err(|_| {
             let secret = model.spec.api_key.as_ref().map(|key| key.name.clone());
             Refusal::SecretUnusable { model: name.clone(), secret: secret.unwrap_or_default() }
         })?;
+        let key = match self.broker.as_ref().filter(|broker| broker.serves(model, &url)) {
+            None => key,
+            Some(broker) => {
+                let failed = |problem| Refusal::Broker { model: name.clone(), problem };
+                let mailbox = caller.mailbox.as_deref();
+                Some(broker.sign(&mut headers, mailbox).await.map_err(failed)?)
+            }
+        };
         let upstream_model = upstream_model(model);
         let request = self
             .clients

@@ -1,6 +1,8 @@
 //! The relay between a caller and a provider, on a real store.
 #![cfg(test)]
 
+#[path = "it/broker.rs"]
+mod broker;
 #[path = "it/ending.rs"]
 mod ending;
 #[path = "it/passing.rs"]

@@ -1,10 +1,11 @@
 //! What a person asks an agent to be, checked before anything is written: the API
 //! knows references and grants, admission knows forms.
 
-use foundry_client::{Activation, CreateAgent, EditAgent, Lifetime, SkillRef};
+use foundry_client::{Activation, CreateAgent, EditAgent, Lifetime, RepositoryScope, SkillRef};
 use foundry_crds::{Agent, AgentSpec, Harness, Model, agent, names::MAX_AGENT_NAME};
 use kube::api::ObjectMeta;
 
+use super::repository;
 use crate::problem::Problem;
 
 /// Least number of model turns in one evaluation (LOOP-05).
@@ -41,6 +42,7 @@ pub fn create(
         max_turns,
         tools,
         skills,
+        repository,
     } = request;
     if lifetime == Some(Lifetime::Ephemeral) {
         // LIFE-05
@@ -66,8 +68,13 @@ pub fn create(
     check_model("model", model.as_deref(), workspace.models)?;
     check_model("memory_model", memory_model.as_deref(), workspace.models)?;
     check_turns(max_turns)?;
+    if let Some(scope) = &repository {
+        repository::check(scope, harness)?;
+    }
+    let codes = repository.is_some() || harness.spec.has_repo_scope();
+    repository::check_activation(activation, None, codes)?;
 
-    let spec = AgentSpec {
+    let mut spec = AgentSpec {
         owner: owner.to_owned(),
         slug,
         display_name: Some(name),
@@ -85,12 +92,18 @@ pub fn create(
         max_turns,
         tools,
         skills: skills.into_iter().map(skill).collect(),
+        repository: None,
+        approval: None,
+        limits: None,
         project: None,
         contributes_to_knowledge: None,
         parent: None,
         swarm: None,
         ttl_at: None,
     };
+    if let Some(scope) = repository {
+        repository::apply(scope, &mut spec);
+    }
     let metadata = ObjectMeta {
         name: Some(id),
         namespace: Some(workspace.name.to_owned()),
@@ -113,10 +126,11 @@ pub fn check_edit(
         instructions: _,
         model,
         memory_model,
-        activation: _,
+        activation,
         max_turns,
         tools,
         skills,
+        repository,
     } = edit;
     if let Some(name) = name {
         check_name(name)?;
@@ -124,9 +138,11 @@ pub fn check_edit(
     if let Some(slug) = slug {
         check_label("slug", slug)?;
     }
-    if harness_id.is_some() || tools.is_some() || skills.is_some() {
+    let fits_harness = harness_id.is_some() || tools.is_some() || skills.is_some();
+    if fits_harness || repository.is_some() {
         let harness_id = harness_id.as_ref().unwrap_or(&current.harness);
         let harness = check_harness(harness_id, workspace)?;
+        check_repository(repository.as_ref(), current, harness)?;
         check_tools(tools.as_ref().unwrap_or(&current.tools), harness)?;
         let kept = current
             .skills
@@ -136,7 +152,31 @@ pub fn check_edit(
     }
     check_model("model", model.as_deref(), workspace.models)?;
     check_model("memory_model", memory_model.as_deref(), workspace.models)?;
+    if activation.is_some() || harness_id.is_some() || repository.is_some() {
+        let harness = workspace.harness.as_ref();
+        let codes = repository.is_some()
+            || current.repository.is_some()
+            || harness.is_some_and(|harness| harness.spec.has_repo_scope());
+        repository::check_activation(*activation, Some(current), codes)?;
+    }
     check_turns(*max_turns)
+}
+
+/// The harness after an edit must take the repository after it.
+fn check_repository(
+    scope: Option<&RepositoryScope>,
+    current: &AgentSpec,
+    harness: &Harness,
+) -> Result<(), Problem> {
+    match scope {
+        Some(scope) => repository::check(scope, harness),
+        None if current.repository.is_some() && !harness.spec.has_repo_scope() => {
+            let detail = "the agent has a repository, and this harness works on none";
+            Err(Problem::invalid("harness_id", "RepositoryNotAllowed", detail)
+                .remedy("choose a harness with the feature repo_scope, or create another agent"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Carries a checked edit out on a spec.
@@ -152,6 +192,7 @@ pub fn apply_edit(edit: EditAgent, spec: &mut AgentSpec) {
         max_turns,
         tools,
         skills,
+        repository,
     } = edit;
     set(&mut spec.display_name, name);
     set(&mut spec.slug, slug);
@@ -168,6 +209,9 @@ pub fn apply_edit(edit: EditAgent, spec: &mut AgentSpec) {
     }
     if let Some(skills) = skills {
         spec.skills = skills.into_iter().map(skill).collect();
+    }
+    if let Some(scope) = repository {
+        repository::apply(scope, spec);
     }
 }
 

@@ -10,6 +10,8 @@ use foundry_store::Beat;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
+use super::repository;
+
 /// What the rows know better than the resource's status, which follows them slowly.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
@@ -65,6 +67,7 @@ pub fn of(agent: &Agent, rows: Rows) -> wire::AgentView {
         max_turns: spec.max_turns(),
         tools: spec.tools.clone(),
         skills: spec.skills.iter().map(skill).collect(),
+        repository: repository::of_agent(spec),
         parent_agent_id: spec.parent.clone(),
         swarm_id: spec.swarm.clone(),
         ttl_at: spec.ttl_at.as_ref().map(|time| time.0),

@@ -32,6 +32,17 @@ pub enum Action {
     RecordRun,
     AppendLogs,
     SendHeartbeat,
+    ListCodingRuns,
+    ReadCodingRun,
+    SpawnCodingAgent,
+    SavePlan,
+    ReadPlan,
+    AskQuestion,
+    PollAnswer,
+    ReadQuestions,
+    AnswerQuestion,
+    ReportCoding,
+    ReadQueueErrors,
 }
 
 /// What an action is asked of.
@@ -45,11 +56,13 @@ pub enum Scope {
     AgentChange,
     /// One agent, as its own process.
     AgentReport,
+    /// One coding run, to read it.
+    RunRead,
 }
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 36] = [
         Self::WhoAmI,
         Self::ReadCatalog,
         Self::ListAgents,
@@ -75,21 +88,37 @@ impl Action {
         Self::RecordRun,
         Self::AppendLogs,
         Self::SendHeartbeat,
+        Self::ListCodingRuns,
+        Self::ReadCodingRun,
+        Self::SpawnCodingAgent,
+        Self::SavePlan,
+        Self::ReadPlan,
+        Self::AskQuestion,
+        Self::PollAnswer,
+        Self::ReadQuestions,
+        Self::AnswerQuestion,
+        Self::ReportCoding,
+        Self::ReadQueueErrors,
     ];
 
     /// What this action is asked of.
     pub fn scope(self) -> Scope {
         match self {
-            Self::WhoAmI | Self::ReadCatalog | Self::ListAgents | Self::CreateAgent => {
-                Scope::Workspace
-            }
+            Self::WhoAmI
+            | Self::ReadCatalog
+            | Self::ListAgents
+            | Self::CreateAgent
+            | Self::ListCodingRuns => Scope::Workspace,
+            Self::ReadCodingRun => Scope::RunRead,
             Self::ReadAgent
             | Self::ListChildren
             | Self::ReadRuns
             | Self::ReadLogs
             | Self::ReadMemories
             | Self::ReadThoughts
-            | Self::ReadUsage => Scope::AgentRead,
+            | Self::ReadUsage
+            | Self::ReadPlan
+            | Self::ReadQuestions => Scope::AgentRead,
             Self::EditAgent
             | Self::StartAgent
             | Self::StopAgent
@@ -99,10 +128,18 @@ impl Action {
             | Self::RecordWake
             | Self::Remember
             | Self::CallModel
-            | Self::DeleteMemory => Scope::AgentChange,
-            Self::PollInbox | Self::RecordRun | Self::AppendLogs | Self::SendHeartbeat => {
-                Scope::AgentReport
-            }
+            | Self::DeleteMemory
+            | Self::SpawnCodingAgent
+            | Self::AnswerQuestion => Scope::AgentChange,
+            Self::PollInbox
+            | Self::RecordRun
+            | Self::AppendLogs
+            | Self::SendHeartbeat
+            | Self::SavePlan
+            | Self::AskQuestion
+            | Self::PollAnswer
+            | Self::ReportCoding
+            | Self::ReadQueueErrors => Scope::AgentReport,
         }
     }
 }

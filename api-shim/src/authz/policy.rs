@@ -55,6 +55,7 @@ pub struct Policies {
 struct Types {
     workspace: EntityTypeName,
     agent: EntityTypeName,
+    coding_run: EntityTypeName,
     person: EntityTypeName,
     pod: EntityTypeName,
     service: EntityTypeName,
@@ -71,6 +72,7 @@ impl Types {
         Ok(Self {
             workspace: named("Workspace")?,
             agent: named("Agent")?,
+            coding_run: named("CodingRun")?,
             person: named("Person")?,
             pod: named("Pod")?,
             service: named("Service")?,
@@ -113,13 +115,22 @@ impl Types {
             .map_err(|error| PolicyError::Entity(error.to_string()))
     }
 
-    /// The agent, each of its ancestors and the workspace, every one under the next.
-    fn agent_and_ancestors(&self, workspace: &str, id: &str, ancestors: &[String]) -> Vec<Entity> {
+    fn coding_run(&self, workspace: &str, id: &str) -> EntityUid {
+        uid(&self.coding_run, &format!("{workspace}/{id}"))
+    }
+
+    /// The resource, each of its ancestors and the workspace, every one under the next.
+    fn with_ancestors(
+        &self,
+        workspace: &str,
+        resource: &EntityUid,
+        ancestors: &[String],
+    ) -> Vec<Entity> {
         let top = self.workspace(workspace);
         let mut entities = vec![Entity::new_no_attrs(top.clone(), HashSet::new())];
         let mut above = None;
-        for name in ancestors.iter().map(String::as_str).rev().chain([id]) {
-            let this = self.agent(workspace, name);
+        let line = ancestors.iter().rev().map(|name| self.agent(workspace, name));
+        for this in line.chain([resource.clone()]) {
             let parents = [Some(top.clone()), above].into_iter().flatten().collect();
             entities.push(Entity::new_no_attrs(this.clone(), parents));
             above = Some(this);
@@ -168,8 +179,30 @@ impl Policies {
         ancestors: &[String],
     ) -> Decision {
         let agent = self.types.agent(&caller.workspace, id);
-        let entities = self.types.agent_and_ancestors(&caller.workspace, id, ancestors);
-        self.ask(caller, action, agent, entities).unwrap_or_else(|error| refusal(&error))
+        self.decide_under(caller, action, agent, ancestors)
+    }
+
+    /// Decides an action on a coding run that the first of these agents spawned, if any.
+    pub fn decide_run(
+        &self,
+        caller: &Principal,
+        action: Action,
+        id: &str,
+        ancestors: &[String],
+    ) -> Decision {
+        let run = self.types.coding_run(&caller.workspace, id);
+        self.decide_under(caller, action, run, ancestors)
+    }
+
+    fn decide_under(
+        &self,
+        caller: &Principal,
+        action: Action,
+        resource: EntityUid,
+        ancestors: &[String],
+    ) -> Decision {
+        let entities = self.types.with_ancestors(&caller.workspace, &resource, ancestors);
+        self.ask(caller, action, resource, entities).unwrap_or_else(|error| refusal(&error))
     }
 
     fn ask(

@@ -50,7 +50,7 @@ impl Role {
             (Self::Owner, _)
             | (
                 Self::Editor | Self::Viewer | Self::Administrator,
-                Scope::Workspace | Scope::AgentRead,
+                Scope::Workspace | Scope::AgentRead | Scope::RunRead,
             )
             | (Self::Editor, Scope::AgentChange) => true,
             (Self::Editor, Scope::AgentReport)

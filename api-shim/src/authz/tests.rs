@@ -55,6 +55,14 @@ fn decide(caller: &Principal, action: Action, id: &str, ancestors: &[&str]) -> b
     authorizer().decide_agent(caller, action, id, &lineage).allowed
 }
 
+/// Whether the caller may read a run that the first of these agents spawned.
+fn decide_run(caller: &Principal, ancestors: &[&str]) -> bool {
+    let ancestors = ancestors.iter().map(|a| (*a).to_owned()).collect::<Vec<_>>();
+    let action = Action::ReadCodingRun;
+    let first = authorizer().policies.decide_run(caller, action, "run", &ancestors);
+    second(first, caller, action, &Lineage { ancestors, top: anns() }).allowed
+}
+
 /// AUTHZ-03
 #[test]
 fn the_embedded_policies_fit_their_schema_strictly() {
@@ -86,6 +94,7 @@ fn every_action_is_permitted_to_somebody() {
             Scope::AgentRead | Scope::AgentChange | Scope::AgentReport => {
                 decide(caller, action, "scout", &[])
             }
+            Scope::RunRead => decide_run(caller, &["scout"]),
         });
         assert!(permitted, "{action} is permitted to nobody");
     }
@@ -146,6 +155,55 @@ fn only_a_person_may_take_memories_away() {
     assert!(!decide(&service(Some("scout")), Action::DeleteMemory, "scout", &[]));
 }
 
+/// CODE-31
+#[test]
+fn only_a_person_who_may_edit_the_agent_answers_and_approves() {
+    let answers = |caller: &Principal| decide(caller, Action::AnswerQuestion, "scout", &[]);
+    assert!(answers(&person("ann", &["member"])), "the owner");
+    assert!(answers(&person("eve", &["member"])), "an editor");
+    assert!(!answers(&person("ann", &["viewer"])), "whom the policies let only look");
+    assert!(!answers(&person("vic", &["member"])), "a viewer");
+    assert!(!answers(&person("sam", &["member"])), "a stranger");
+    assert!(!answers(&person("sam", &["admin"])), "an administrator, who only reads");
+    assert!(!answers(&pod("scout")), "the agent itself");
+    let parents = decide(&pod("lead"), Action::AnswerQuestion, "scout", &["lead"]);
+    assert!(!parents, "the agent that spawned it");
+    assert!(!answers(&service(Some("scout"))), "a service in the agent's name");
+}
+
+#[test]
+fn what_a_coding_agent_says_only_its_own_process_says() {
+    for action in [
+        Action::SavePlan,
+        Action::AskQuestion,
+        Action::PollAnswer,
+        Action::ReportCoding,
+        Action::ReadQueueErrors,
+    ] {
+        assert!(decide(&pod("scout"), action, "scout", &[]), "{action}");
+        assert!(!decide(&pod("lead"), action, "scout", &["lead"]), "{action}");
+        assert!(!decide(&person("ann", &["admin"]), action, "scout", &[]), "{action}");
+    }
+}
+
+/// AUTHZ-02, ROUTE-14
+#[test]
+fn a_run_is_read_by_the_members_of_the_agent_at_the_top_and_by_whoever_spawned_it() {
+    for (caller, expected) in [
+        (person("ann", &["member"]), true),
+        (person("vic", &["viewer"]), true),
+        (person("sam", &["admin"]), true),
+        (person("sam", &["member"]), false),
+        (pod("scout"), true),
+        (pod("lead"), true),
+        (pod("other"), false),
+        (service(Some("scout")), true),
+        (service(None), false),
+    ] {
+        assert_eq!(decide_run(&caller, &["scout", "lead"]), expected, "{caller}");
+    }
+}
+
 /// AUTHZ-04
 #[test]
 fn the_service_token_acts_as_the_named_agents_owner_and_alone_it_only_reads_the_catalog() {
@@ -154,4 +212,19 @@ fn the_service_token_acts_as_the_named_agents_owner_and_alone_it_only_reads_the_
     let authorizer = authorizer();
     assert!(authorizer.authorize_workspace(&service(None), Action::ReadCatalog).is_ok());
     assert!(authorizer.authorize_workspace(&service(None), Action::ListAgents).is_err());
+}
+
+/// AUTHZ-01
+#[test]
+fn a_process_is_not_another_agent_of_the_same_name() {
+    let agent = |name: &str, uid: &str| {
+        let mut agent = anns();
+        agent.metadata.name = Some(name.to_owned());
+        agent.metadata.uid = Some(uid.to_owned());
+        agent
+    };
+    assert!(pod("scout").is_another_than(&agent("scout", "of a later agent")));
+    assert!(!pod("scout").is_another_than(&agent("scout", "u")), "itself");
+    assert!(!pod("scout").is_another_than(&agent("child", "another")), "one it minds");
+    assert!(!person("ann", &[]).is_another_than(&agent("scout", "u")));
 }

@@ -4,9 +4,9 @@
 //! Nothing is taken from a manager that is not in the registry: what Git or a person
 //! with kubectl owns stays theirs, and the caller is told whose it is.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
-use foundry_crds::{Agent, AgentSpec, meta::manager};
+use foundry_crds::{Agent, AgentSpec, CodingRun, coding_run, meta::manager};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{
     Api, Resource, ResourceExt,
@@ -16,7 +16,7 @@ use kube::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Cluster, ClusterError, in_time};
+use super::{Cluster, ClusterError, Readable, in_time};
 use crate::problem::Problem;
 
 /// Why an apply did not happen.
@@ -42,6 +42,14 @@ pub enum ApplyError {
 }
 
 impl ApplyError {
+    /// What it says to whoever tries again later.
+    pub fn into_words(self) -> String {
+        match self {
+            Self::Cluster(error) => error.into_problem().detail().to_owned(),
+            error => error.to_string(),
+        }
+    }
+
     /// What the caller of this API reads.
     pub fn into_problem(self) -> Problem {
         match self {
@@ -79,8 +87,15 @@ pub struct Reported {
     pub plan_document_id: Option<String>,
 }
 
+/// What harnesses report of a coding run: all of it, for what an apply leaves out, it
+/// takes away.
 #[derive(Debug, Serialize)]
-struct Body<'a> {
+struct RunReported<'a> {
+    reported: &'a coding_run::Reported,
+}
+
+#[derive(Debug, Serialize)]
+struct Body<'a, S> {
     #[serde(rename = "apiVersion")]
     api_version: String,
     kind: String,
@@ -88,7 +103,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     spec: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<&'a Reported>,
+    status: Option<S>,
 }
 
 #[derive(Debug, Serialize)]
@@ -110,6 +125,18 @@ impl Cluster {
         };
         let attempted = format!("create agent {}", agent.name_any());
         in_time(attempted, api.create(&params, agent)).await
+    }
+
+    /// Creates a coding run (ROUTE-14).
+    pub async fn create_coding_run(&self, run: &CodingRun) -> Result<CodingRun, ClusterError> {
+        let namespace = run.namespace().unwrap_or_default();
+        let api: Api<CodingRun> = Api::namespaced(self.client.clone(), &namespace);
+        let params = PostParams {
+            field_manager: Some(manager::API_EDIT.to_owned()),
+            ..PostParams::default()
+        };
+        let attempted = format!("create coding run {}", run.name_any());
+        in_time(attempted, api.create(&params, run)).await
     }
 
     /// Changes the spec of an agent as it was read, under one manager: what `change`
@@ -138,7 +165,7 @@ impl Cluster {
             .filter(|(name, value)| before.get(name) != Some(value) || owned.contains(name))
             .collect();
         let name = read.name_any();
-        let body = Body {
+        let body = Body::<()> {
             api_version: Agent::api_version(&()).into_owned(),
             kind: Agent::kind(&()).into_owned(),
             // The version read guards against a writer in between.
@@ -160,28 +187,52 @@ impl Cluster {
         name: &str,
         reported: &Reported,
     ) -> Result<Agent, ApplyError> {
+        let metadata = Metadata { name, resource_version: None };
+        self.apply_status(namespace, metadata, reported).await
+    }
+
+    /// Writes what a harness reported to the status of its coding run, as long as the
+    /// run is as it was read.
+    pub async fn report_run_status(
+        &self,
+        read: &CodingRun,
+        reported: &coding_run::Reported,
+    ) -> Result<CodingRun, ApplyError> {
+        let (namespace, name) = (read.namespace().unwrap_or_default(), read.name_any());
+        let resource_version = read.meta().resource_version.as_deref();
+        let metadata = Metadata { name: &name, resource_version };
+        self.apply_status(&namespace, metadata, RunReported { reported }).await
+    }
+
+    async fn apply_status<K: Readable>(
+        &self,
+        namespace: &str,
+        metadata: Metadata<'_>,
+        status: impl Serialize + fmt::Debug + Sync,
+    ) -> Result<K, ApplyError> {
+        let name = metadata.name;
         let body = Body {
-            api_version: Agent::api_version(&()).into_owned(),
-            kind: Agent::kind(&()).into_owned(),
-            metadata: Metadata { name, resource_version: None },
+            api_version: K::api_version(&()).into_owned(),
+            kind: K::kind(&()).into_owned(),
+            metadata,
             spec: None,
-            status: Some(reported),
+            status: Some(status),
         };
         self.apply(namespace, manager::API_REPORTED, name, &body, Part::Status).await
     }
 
     /// Applies without force; by force only when every manager in the way is ours.
-    async fn apply(
+    async fn apply<K: Readable>(
         &self,
         namespace: &str,
         manager: &'static str,
         name: &str,
-        body: &Body<'_>,
+        body: &Body<'_, impl Serialize + fmt::Debug + Sync>,
         part: Part,
-    ) -> Result<Agent, ApplyError> {
+    ) -> Result<K, ApplyError> {
         let polite = PatchParams::apply(manager);
         let conflict = match self.patch(namespace, name, &polite, body, part).await {
-            Ok(agent) => return Ok(agent),
+            Ok(applied) => return Ok(applied),
             Err(error) => match error.status() {
                 Some(status) if status.is_conflict() => Conflict::of(status),
                 _ => return Err(ApplyError::Cluster(error)),
@@ -201,22 +252,23 @@ impl Cluster {
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the apply module")]
-    async fn patch(
+    async fn patch<K: Readable>(
         &self,
         namespace: &str,
         name: &str,
         params: &PatchParams,
-        body: &Body<'_>,
+        body: &Body<'_, impl Serialize + fmt::Debug + Sync>,
         part: Part,
-    ) -> Result<Agent, ClusterError> {
-        let api: Api<Agent> = Api::namespaced(self.client.clone(), namespace);
+    ) -> Result<K, ClusterError> {
+        let api: Api<K> = Api::namespaced(self.client.clone(), namespace);
+        let kind = K::kind(&()).to_lowercase();
         let patch = Patch::Apply(body);
         match part {
             Part::Spec => {
-                in_time(format!("apply agent {name}"), api.patch(name, params, &patch)).await
+                in_time(format!("apply {kind} {name}"), api.patch(name, params, &patch)).await
             }
             Part::Status => {
-                let attempted = format!("apply status of agent {name}");
+                let attempted = format!("apply status of {kind} {name}");
                 in_time(attempted, api.patch_status(name, params, &patch)).await
             }
         }

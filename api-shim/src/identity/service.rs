@@ -44,7 +44,7 @@ impl Services {
 
     /// Whether the token can be read now, for the start to fail rather than each call.
     pub async fn check(path: &Path) -> Result<(), TokenFileError> {
-        read(path).await.map(drop)
+        read_token(path).await.map(drop)
     }
 
     /// The service of this token; as the owner of the agent it names, when it names one
@@ -70,7 +70,7 @@ impl Services {
     }
 
     async fn knows(&self, token: &str) -> Result<bool, Problem> {
-        let expected = read(&self.path).await.map_err(|error| {
+        let expected = read_token(&self.path).await.map_err(|error| {
             tracing::error!(path = %self.path.display(), cause = %error,
                 "failed to check a service token");
             Problem::unavailable("ServiceTokenUnreadable", "the service token cannot be checked")
@@ -82,7 +82,8 @@ impl Services {
     }
 }
 
-async fn read(path: &Path) -> Result<SecretString, TokenFileError> {
+/// The token that this file holds now.
+pub async fn read_token(path: &Path) -> Result<SecretString, TokenFileError> {
     let content = tokio::fs::read_to_string(path).await.map_err(TokenFileError::Unreadable)?;
     match content.trim() {
         "" => Err(TokenFileError::Empty),

@@ -24,6 +24,7 @@ use crate::{
     },
     app::App,
     authz::Action,
+    coding_runs::run_of,
     extract::Caller,
     problem::Problem,
 };
@@ -63,12 +64,20 @@ async fn perform(
 ) -> Result<Json<AgentView>, Problem> {
     app.authorize_agent(caller, action, id).await?;
     let agent = app.verbs.perform(verb, &caller.0.workspace, id).await?;
+    if run_of(&agent).is_some() {
+        // Whoever ends or stops an agent ends its questions.
+        app.run_reporter.request(&AgentKey::new(&caller.0.workspace, id)).await?;
+    }
     show(app, &agent).await
 }
 
 /// The harness of this name, from the cache or, when it is too new for it, from the
 /// API server.
-async fn find_harness(app: &App, workspace: &str, id: &str) -> Result<Option<Harness>, Problem> {
+pub async fn find_harness(
+    app: &App,
+    workspace: &str,
+    id: &str,
+) -> Result<Option<Harness>, Problem> {
     match app.cluster.harnesses.get(workspace, id) {
         Some(harness) => Ok(Some(harness)),
         None => app.cluster.read(workspace, id).await,

@@ -12,6 +12,7 @@ use std::{
 use axum::{Router, body::Body};
 use fakes::issuer::{Issuer, TokenRequest};
 use foundry_api::{App, Clock, Config};
+use foundry_crds::{CodingRunSpec, coding_run::Reported};
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use serde_json::Value;
 use testenv::TestNamespace;
@@ -40,7 +41,21 @@ impl TestApp {
     /// An application in a namespace of its own, acting as ServiceAccount foundry-api,
     /// so that its Roles are exercised; with one Harness and one Model laid in.
     pub async fn start() -> Self {
-        Self::start_beside(None).await
+        Self::start_beside(None, |_| {}).await
+    }
+
+    /// The same, with settings of its own.
+    pub async fn start_configured(configure: impl FnOnce(&mut Config)) -> Self {
+        Self::start_beside(None, configure).await
+    }
+
+    /// The same application again, as after a restart of its process.
+    pub async fn restart(&mut self) {
+        self.shutdown.cancel();
+        self.app.store.close().await;
+        self.shutdown = CancellationToken::new();
+        self.app = assemble(&self.config, &self.skew, &self.shutdown).await;
+        self.router = foundry_api::router(self.app.clone());
     }
 
     /// Another replica: an application of its own with the same settings, cluster and
@@ -59,10 +74,14 @@ impl TestApp {
     /// The same, with a second workspace.
     pub async fn start_with_a_neighbour() -> Self {
         let control_plane = testenv::control_plane().await;
-        Self::start_beside(Some(testenv::namespace(control_plane, "neighbour").await)).await
+        let neighbour = testenv::namespace(control_plane, "neighbour").await;
+        Self::start_beside(Some(neighbour), |_| {}).await
     }
 
-    async fn start_beside(neighbour: Option<TestNamespace>) -> Self {
+    async fn start_beside(
+        neighbour: Option<TestNamespace>,
+        configure: impl FnOnce(&mut Config),
+    ) -> Self {
         let control_plane = testenv::control_plane().await;
         let namespace = testenv::namespace(control_plane, "api").await;
         let issuer = Issuer::start().await.unwrap();
@@ -75,7 +94,8 @@ impl TestApp {
 
         let workspaces = [Some(&namespace), neighbour.as_ref()];
         let workspaces = workspaces.into_iter().flatten().map(|n| n.name.clone()).collect();
-        let config = config(workspaces, issuer.url(), folder.path().into(), token_file);
+        let mut config = config(workspaces, issuer.url(), folder.path().into(), token_file);
+        configure(&mut config);
         let shutdown = CancellationToken::new();
         let skew = Arc::new(AtomicI64::new(0));
         let app = assemble(&config, &skew, &shutdown).await;
@@ -136,6 +156,37 @@ impl TestApp {
         let body = serde_json::json!({"name": id, "id": id, "harness_id": "agent-v1"});
         self.ann().post("/v1/agents", &body).await.expect(StatusCode::CREATED);
         self.until_listed(id).await;
+    }
+
+    /// Creates a run of ann's with its one agent, as the operator makes it, at its first
+    /// start; `change` may change the run before.
+    pub async fn create_run(&self, id: &str, change: impl FnOnce(&mut CodingRunSpec)) {
+        self.cluster.create_coding_harness().await;
+        let run = self.cluster.create_coding_run(id, change).await;
+        self.cluster.create_agent_of(&run).await;
+        self.cluster.start_process(id, 1).await;
+        self.until_started(id, 1).await;
+    }
+
+    /// Waits until the cache has the agent at this start.
+    pub async fn until_started(&self, id: &str, number: i64) {
+        testenv::eventually("the cache has the start", Duration::from_secs(10), || async {
+            let agent = self.app.cluster.agents.get(&self.namespace.name, id);
+            let status = agent.and_then(|agent| agent.status).unwrap_or_default();
+            let last = status.last_start.map(|start| start.number);
+            if last == Some(number) { Ok(()) } else { Err(format!("it has {last:?}")) }
+        })
+        .await;
+    }
+
+    /// Waits until what a run's harness reported fits.
+    pub async fn until_reported(&self, id: &str, fits: impl Fn(&Reported) -> bool) -> Reported {
+        testenv::eventually("the status follows the rows", Duration::from_secs(20), || async {
+            let run = self.cluster.coding_run(id).await;
+            let reported = run.status.and_then(|status| status.reported).unwrap_or_default();
+            if fits(&reported) { Ok(reported) } else { Err(format!("{reported:?}")) }
+        })
+        .await
     }
 
     /// Waits until the cache has the agent.
@@ -271,6 +322,13 @@ fn config(
         oidc_jwks_url: None,
         oidc_workspaces_claim: "workspaces".to_owned(),
         oidc_roles_claim: "roles".to_owned(),
+        public_url: None,
+        file_storage_account: None,
+        file_storage_key_file: None,
+        file_storage_endpoint: None,
+        broker_url: None,
+        broker_token_file: None,
+        intelligence_url: None,
         log: "info".to_owned(),
         pdeathsig: false,
     }

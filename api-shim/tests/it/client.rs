@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
 use foundry_client::{
-    Client, CreateAgent, EditAgent, FileToken, Heartbeat, LogEvent, LogLevel, RecordWake,
-    RunRecord, StaticToken,
+    Approval, AskQuestion, Client, CodingOutcome, CodingReport, CodingResult, CreateAgent,
+    EditAgent, FileToken, Heartbeat, LogEvent, LogLevel, PostAnswer, QuestionKind, RecordWake,
+    RunRecord, SavePlan, SpawnCodingAgent, StaticToken,
 };
 use pretty_assertions::assert_eq;
 use tokio::net::TcpListener;
@@ -102,6 +103,64 @@ async fn the_typed_client_and_the_routes_understand_each_other() {
     ann.stop_agent(id).await.unwrap();
     ann.expire_agent(id).await.unwrap();
     ann.archive_agent(id).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_typed_client_and_the_coding_routes_understand_each_other() {
+    let app = TestApp::start().await;
+    app.create_run("mend", |_| {}).await;
+    app.create("lead").await;
+    let (url, _serving) = serve(&app).await;
+    let ann = Client::new(&url, Arc::new(StaticToken::new(token_of(&app)))).unwrap();
+    let pod = app.cluster.create_local_pod("mend").await;
+    let token = app.cluster.token_of_pod(&pod).await;
+    let harness = Client::new(&url, Arc::new(StaticToken::new(token))).unwrap();
+
+    let scope = harness.get_agent("mend").await.unwrap().repository.unwrap();
+    assert_eq!(scope.approval, Some(Approval::Person));
+    let plan = SavePlan { generation: 1, markdown: "# Mend it".into() };
+    let saved = harness.save_plan("mend", &plan).await.unwrap();
+    let link = ann.plan_link("mend", &saved.document_id).await.unwrap();
+    assert!(link.url.starts_with(&format!("{url}/v1/documents/")), "{}", link.url);
+    let question = AskQuestion {
+        id: Uuid::now_v7(),
+        generation: 1,
+        kind: QuestionKind::Plan,
+        text: "May I?".into(),
+        options: vec![],
+        recommended: None,
+        plan_sha256: Some(saved.sha256.clone()),
+    };
+    let asked = harness.ask_question("mend", &question).await.unwrap();
+    assert_eq!(ann.list_questions("mend").await.unwrap().items, std::slice::from_ref(&asked));
+    assert_eq!(harness.poll_answer("mend", question.id, 0).await.unwrap().answer, None);
+    let build = PostAnswer {
+        question_id: Some(question.id),
+        text: "build".into(),
+        plan_sha256: Some(saved.sha256),
+    };
+    let answer = ann.answer("mend", &build).await.unwrap();
+    let polled = harness.poll_answer("mend", question.id, 1).await.unwrap();
+    assert_eq!(polled.answer, Some(answer));
+    let report = CodingReport {
+        generation: 1,
+        turns: Some(3),
+        result: Some(CodingResult { outcome: CodingOutcome::Completed, summary: "Mended.".into() }),
+        ..CodingReport::default()
+    };
+    harness.report_coding("mend", &report).await.unwrap();
+    let run = ann.get_coding_run("mend").await.unwrap();
+    assert_eq!((run.turns, run.result), (3, report.result));
+    assert_eq!(ann.list_coding_runs(Some(5), None).await.unwrap().items.len(), 1);
+    let spawn = SpawnCodingAgent {
+        task: "Mend it.".into(),
+        remote: "git@git.example:acme/greeting.git".into(),
+        ..SpawnCodingAgent::default()
+    };
+    let spawned = ann.spawn_coding_agent("lead", &spawn).await.unwrap();
+    assert_eq!(spawned.parent_agent_id.as_deref(), Some("lead"));
+    let none = harness.queue_errors("mend", Some("derive"), Some(5)).await.unwrap_err();
+    assert_eq!(none.status(), Some(503), "{none}");
 }
 
 #[tokio::test]

@@ -3,8 +3,9 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use foundry_crds::{
-    Agent, AgentSpec, Harness, HarnessSpec, Model, ModelSpec,
-    agent::{AgentState, LastStart},
+    Agent, AgentSpec, CodingRun, CodingRunSpec, Harness, HarnessSpec, Model, ModelSpec,
+    agent::{AgentState, LastStart, Lifetime},
+    coding_run::Repository,
     meta,
     model::{Provider, SecretKeyRef},
 };
@@ -51,13 +52,113 @@ impl Cluster {
         self.create(&Harness::new(name, spec)).await;
     }
 
+    /// The harness that codes, unless it is there already.
+    pub async fn create_coding_harness(&self) {
+        let api: Api<Harness> = Api::namespaced(self.client.clone(), &self.namespace);
+        if api.get_opt("coding-v1").await.unwrap().is_some() {
+            return;
+        }
+        let spec = HarnessSpec {
+            features: vec!["repo_scope".into()],
+            tools: vec!["read_file".into()],
+            always_granted: vec!["list_queue_errors".into()],
+            ..HarnessSpec::default()
+        };
+        self.create(&Harness::new("coding-v1", spec)).await;
+    }
+
+    pub fn coding_runs(&self) -> Api<CodingRun> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    pub async fn coding_run(&self, id: &str) -> CodingRun {
+        self.coding_runs().get(id).await.unwrap()
+    }
+
+    /// A run of ann's, as a person applies it.
+    pub async fn create_coding_run(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut CodingRunSpec),
+    ) -> CodingRun {
+        let mut spec = CodingRunSpec {
+            owner: "ann".into(),
+            task: "Mend the greeting.".into(),
+            repository: Repository {
+                remote: "ssh://git@git.example/acme/greeting.git".into(),
+                ..Repository::default()
+            },
+            ..CodingRunSpec::default()
+        };
+        change(&mut spec);
+        self.create(&CodingRun::new(id, spec)).await
+    }
+
+    /// The one agent of a run, as the operator makes it.
+    pub async fn create_agent_of(&self, run: &CodingRun) -> Agent {
+        let ttl = "2100-01-01T00:00:00Z".parse().unwrap();
+        let spec = AgentSpec {
+            owner: run.spec.owner.clone(),
+            parent: run.spec.agent.clone(),
+            harness: run.spec.harness().to_owned(),
+            lifetime: Some(Lifetime::Ephemeral),
+            instructions: Some(run.spec.task.clone()),
+            ttl_at: Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(ttl)),
+            repository: Some(run.spec.repository.clone()),
+            approval: Some(run.spec.approval()),
+            limits: Some(run.spec.limits()),
+            ..AgentSpec::default()
+        };
+        let mut agent = Agent::new(&run.name_any(), spec);
+        agent.metadata.owner_references = Some(run.controller_owner_ref(&()).into_iter().collect());
+        let params = PostParams {
+            field_manager: Some(meta::manager::OPERATOR_INTENT.to_owned()),
+            ..PostParams::default()
+        };
+        self.agents().create(&params, &agent).await.unwrap()
+    }
+
+    /// What the operator writes when a process starts.
+    pub async fn start_process(&self, id: &str, number: i64) {
+        let status = json!({
+            "startNumber": number, "lastStart": {"number": number},
+            "mailbox": format!("{id}@dev-ai.flow.life"),
+        });
+        let patch = Patch::Merge(json!({"status": status}));
+        #[expect(clippy::disallowed_methods, reason = "the test plays the operator")]
+        self.agents().patch_status(id, &PatchParams::default(), &patch).await.unwrap();
+    }
+
+    /// What the operator writes when a process has ended by itself.
+    pub async fn end_process(&self, id: &str, number: i64) {
+        let patch = Patch::Merge(json!({"status": {"finishedStart": number}}));
+        #[expect(clippy::disallowed_methods, reason = "the test plays the operator")]
+        self.agents().patch_status(id, &PatchParams::default(), &patch).await.unwrap();
+    }
+
     pub async fn create_model(&self, name: &str, provider: Provider, base_url: &str) {
+        let key = SecretKeyRef { name: "provider".into(), key: "apiKey".into() };
+        self.create_model_with(name, provider, base_url, Some(key)).await;
+    }
+
+    /// A Model that brings no key of its own.
+    pub async fn create_keyless_model(&self, name: &str, provider: Provider, base_url: &str) {
+        self.create_model_with(name, provider, base_url, None).await;
+    }
+
+    async fn create_model_with(
+        &self,
+        name: &str,
+        provider: Provider,
+        base_url: &str,
+        api_key: Option<SecretKeyRef>,
+    ) {
         let spec = ModelSpec {
             wire_id: name.to_owned(),
             provider,
             upstream_model: None,
             base_url: Some(base_url.to_owned()),
-            api_key: Some(SecretKeyRef { name: "provider".into(), key: "apiKey".into() }),
+            api_key,
             max_context_tokens: Some(128_000),
             reasoning_efforts: vec!["low".into()],
             prices: None,
@@ -104,6 +205,17 @@ impl Cluster {
             "metadata": {"name": id}, "spec": spec,
         });
         self.patch(id, &PatchParams::apply(manager).force(), &Patch::Apply(body)).await;
+    }
+
+    /// Writes status fields of a run under another manager.
+    pub async fn apply_run_status(&self, manager: &str, id: &str, status: Value) {
+        let body = json!({
+            "apiVersion": CodingRun::api_version(&()), "kind": "CodingRun",
+            "metadata": {"name": id}, "status": status,
+        });
+        let params = PatchParams::apply(manager).force();
+        #[expect(clippy::disallowed_methods, reason = "the test plays another writer")]
+        self.coding_runs().patch_status(id, &params, &Patch::Apply(body)).await.unwrap();
     }
 
     /// Changes spec fields by a merge patch.

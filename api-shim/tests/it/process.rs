@@ -71,9 +71,32 @@ async fn a_bad_database_a_missing_token_file_and_a_bad_folder_are_named() {
         ("FOUNDRY_SERVICE_TOKEN_FILE", "/nonexistent".to_owned(), "FOUNDRY_SERVICE_TOKEN_FILE"),
         ("FOUNDRY_DATA_DIR", "/proc/nowhere".to_owned(), "FOUNDRY_DATA_DIR"),
         ("FOUNDRY_LOG", "=,=".to_owned(), "FOUNDRY_LOG"),
+        ("FOUNDRY_BROKER_URL", "http://broker:8080".to_owned(), "FOUNDRY_BROKER_TOKEN_FILE"),
+        ("FOUNDRY_FILE_STORAGE_ACCOUNT", "a".to_owned(), "FOUNDRY_FILE_STORAGE_KEY_FILE"),
+        ("FOUNDRY_FILE_STORAGE_ENDPOINT", "http://e".to_owned(), "FOUNDRY_FILE_STORAGE_ACCOUNT"),
+        ("FOUNDRY_INTELLIGENCE_URL", "http://i:8080".to_owned(), "FOUNDRY_SERVICE_TOKEN_FILE"),
     ] {
         let line = refusal(with_cluster(&folder).await.env(name, value));
         assert!(line.contains(words), "{name}: {line}");
+    }
+}
+
+/// BIND-04, CODE-29
+#[tokio::test]
+async fn a_token_or_key_file_that_is_of_no_use_is_named_before_anything_is_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty");
+    std::fs::write(&empty, "\n").unwrap();
+    for (setting, value, file_setting) in [
+        ("FOUNDRY_BROKER_URL", "http://broker:8080", "FOUNDRY_BROKER_TOKEN_FILE"),
+        ("FOUNDRY_FILE_STORAGE_ACCOUNT", "a", "FOUNDRY_FILE_STORAGE_KEY_FILE"),
+    ] {
+        for file in ["/nonexistent", empty.to_str().unwrap()] {
+            let mut command = with_cluster(&folder).await;
+            let line = refusal(command.env(setting, value).env(file_setting, file));
+            assert!(line.contains(file_setting) && line.contains(file), "{line}");
+            assert!(!folder.path().join("foundry.db").exists());
+        }
     }
 }
 

@@ -84,3 +84,36 @@ async fn a_person_calls_a_model_only_for_an_agent_they_may_change() {
     let unknown = ann.post("/v1/relay/chat/completions", &openai("gpt-0")).await;
     assert_eq!(unknown.status, StatusCode::NOT_FOUND, "{}", unknown.text);
 }
+
+/// BIND-04
+#[tokio::test]
+async fn a_coding_agents_call_reaches_the_broker_with_the_service_token_and_its_mailbox() {
+    const TOKEN: &str = "broker-planted-77c1";
+    let model = ModelServer::start().await;
+    model.script([Reply::text("good day")]);
+    let url = model.url().parse().unwrap();
+    let app = TestApp::start_configured(|config| {
+        let file = config.data_dir.join("broker token");
+        std::fs::write(&file, TOKEN).unwrap();
+        config.broker_url = Some(url);
+        config.broker_token_file = Some(file);
+    })
+    .await;
+    app.create_run("mend", |_| {}).await;
+    app.cluster.create_keyless_model("gpt-5-mini", Provider::OpenAi, &model.url()).await;
+    testenv::eventually("the model is listed", Duration::from_secs(10), || async {
+        let models = app.ann().get("/v1/models").await.expect(StatusCode::OK);
+        let count = models["items"].as_array().unwrap().len();
+        if count == 1 { Ok(()) } else { Err(count.to_string()) }
+    })
+    .await;
+    let pod = app.pod("mend").await.header("x-flow-on-behalf-of", "bob@dev-ai.flow.life");
+    let answer = pod.post("/v1/relay/chat/completions", &openai("auto")).await;
+    answer.expect(StatusCode::OK);
+    let sent = &model.requests()[0];
+    assert_eq!(sent.header("authorization"), Some(&*format!("Bearer {TOKEN}")));
+    assert_eq!(sent.header("x-flow-on-behalf-of"), Some("mend@dev-ai.flow.life"));
+    assert!(!answer.text.contains(TOKEN), "the pod never sees it");
+    let usage = app.app.store.usage_totals_of_mailbox("mend@dev-ai.flow.life").await.unwrap();
+    assert_eq!(usage.calls, 1);
+}

@@ -1,6 +1,6 @@
 //! A fresh, empty store on either database.
 
-use foundry_store::{AgentKey, Store};
+use foundry_store::{AfterResult, AgentKey, AgentStart, NewDocument, Reference, Store};
 use jiff::{SignedDuration, Timestamp};
 use tempfile::TempDir;
 
@@ -50,4 +50,28 @@ pub fn other_ann() -> AgentKey {
 /// An instant `seconds` after the day all tests play on.
 pub fn at(seconds: i64) -> Timestamp {
     "2026-03-01T08:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds)
+}
+
+/// A start of Ann's, whose agent has one task.
+pub fn start(generation: i64) -> AgentStart {
+    let after_result = AfterResult::Refuse;
+    AgentStart { key: ann(), uid: "uid-1".into(), generation, after_result }
+}
+
+/// A plan of Ann's with this digest.
+pub fn plan(sha256: &str) -> NewDocument {
+    NewDocument {
+        id: format!("document-{sha256}"),
+        source: "coding_plan".into(),
+        container: "agent-storage".into(),
+        path: format!("foundry-agents/ann/{sha256}.md"),
+        content_type: "text/markdown".into(),
+        sha256: sha256.into(),
+        size_bytes: 7,
+        reference: reference("ann"),
+    }
+}
+
+pub fn reference(agent: &str) -> Reference {
+    Reference { kind: "foundry_agent".into(), id: agent.into(), category: "coding-plan".into() }
 }

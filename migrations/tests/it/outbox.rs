@@ -11,6 +11,7 @@ use crate::backend::{Backend, ann, at, bob};
 
 const TOPIC: &str = "agent-status";
 const LEASE: Duration = Duration::from_secs(30);
+const LONGEST: Duration = Duration::from_mins(5);
 
 async fn push(store: &Store, payload: Value, second: i64) {
     let delivery = NewDelivery { topic: TOPIC.into(), subject: "heartbeat".into(), payload };
@@ -31,14 +32,18 @@ async fn a_failed_delivery_comes_back_later_each_time(
     let first = claim(&store, 0).await.remove(0);
     assert_eq!((&first.key, &first.payload, first.attempts), (&ann(), &json!({"n": 1}), 0));
     assert_eq!(claim(&store, 29).await, [], "the lease holds");
-    store.fail_outbox(&first, "api server says 500", at(29)).await.unwrap();
+    store.fail_outbox(&first, "api server says 500", LONGEST, at(29)).await.unwrap();
     assert_eq!(claim(&store, 29).await, [], "one second");
     let second = claim(&store, 30).await.remove(0);
     assert_eq!(second.attempts, 1);
-    store.fail_outbox(&second, "again", at(30)).await.unwrap();
+    store.fail_outbox(&second, "again", LONGEST, at(30)).await.unwrap();
     assert_eq!(claim(&store, 31).await, [], "two seconds");
     let third = claim(&store, 32).await.remove(0);
-    store.complete_outbox(&third, at(33)).await.unwrap();
+    let short = Duration::from_secs(2);
+    store.fail_outbox(&third, "and again", short, at(32)).await.unwrap();
+    assert_eq!(claim(&store, 33).await, []);
+    let third = claim(&store, 34).await.remove(0);
+    store.complete_outbox(&third, at(35)).await.unwrap();
     assert_eq!(claim(&store, 9_999).await, []);
 }
 

@@ -38,6 +38,9 @@ async fn migrations_alone_seed_every_tool_with_description_and_schema(
         "get_agent",
         "spawn_coding_agent",
         "run_command",
+        "edit_file",
+        "write_file",
+        "delete_file",
         "finish",
     ] {
         assert!(names.contains(name), "{name} is missing");
@@ -73,5 +76,20 @@ async fn discovery_packets_can_be_filtered_as_documented(
     assert_eq!((packets.family, packets.effect), (Family::Intelligence, Effect::Read));
     for filter in ["lens", "inquiry", "entity", "created_after", "updated_after"] {
         assert_ne!(packets.input_schema["properties"][filter], Value::Null, "{filter}");
+    }
+}
+
+/// OPS-02
+#[rstest]
+#[tokio::test]
+async fn the_tools_that_change_a_file_say_so(
+    #[values(Backend::Sqlite, Backend::Postgres)] backend: Backend,
+) {
+    let (store, _folder) = backend.store().await;
+    let tools = store.tools().await.unwrap();
+    for name in ["edit_file", "write_file", "delete_file"] {
+        let tool = tools.iter().find(|tool| tool.name == name).unwrap();
+        assert_eq!((tool.family, tool.effect), (Family::Coding, Effect::Write), "{name}");
+        assert_eq!(tool.input_schema["additionalProperties"], false, "{name}");
     }
 }

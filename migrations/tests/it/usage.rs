@@ -64,8 +64,13 @@ async fn usage_is_summed_by_agent_and_by_mailbox(
     assert_eq!(store.usage_totals(&ann()).await.unwrap(), totals(2));
     assert_eq!(store.usage_totals(&bob()).await.unwrap(), totals(1));
 
+    store.delete_earlier_rows(&ann(), at(2), at(8)).await.unwrap();
+    assert_eq!(store.usage_totals(&ann()).await.unwrap(), totals(2), "it is this Ann's own");
+    store.delete_earlier_rows(&ann(), at(3), at(8)).await.unwrap();
+    assert_eq!(store.usage_totals(&ann()).await.unwrap(), totals(0), "it was an earlier Ann's");
+    store.record_usage(&ann(), &usage("ann@ai.example")).await.unwrap();
     store.delete_agent_rows(&ann(), at(9)).await.unwrap();
     assert_eq!(store.usage_totals(&ann()).await.unwrap(), totals(0), "a new Ann starts at zero");
     let billed = store.usage_totals_of_mailbox("ann@ai.example").await.unwrap();
-    assert_eq!(billed, totals(2), "the bill stays");
+    assert_eq!(billed, totals(3), "the bill stays");
 }

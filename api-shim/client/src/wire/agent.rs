@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::RepositoryScope;
+
 /// An agent, as pages, people and harnesses read it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -52,6 +54,9 @@ pub struct AgentView {
     pub tools: Vec<String>,
     /// Skills attached to this agent.
     pub skills: Vec<SkillRef>,
+    /// The repository of a coding agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<RepositoryScope>,
     /// Agent that spawned this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_agent_id: Option<String>,
@@ -195,6 +200,9 @@ pub struct CreateAgent {
     /// Skills to attach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<SkillRef>,
+    /// The repository of a coding agent; only with a harness that has `repo_scope`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<RepositoryScope>,
 }
 
 /// Body of `PATCH /v1/agents/{id}`: what is absent stays as it is.
@@ -232,6 +240,9 @@ pub struct EditAgent {
     /// The whole list of attached skills.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<Vec<SkillRef>>,
+    /// The whole repository scope of a coding agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repository: Option<RepositoryScope>,
 }
 
 /// A page of agents.

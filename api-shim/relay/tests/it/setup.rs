@@ -9,7 +9,8 @@ use bytes::Bytes;
 use foundry_crds::model::{Prices, Provider, SecretKeyRef};
 use foundry_crds::{Model, ModelSpec};
 use foundry_relay::{
-    Answer, CallerContext, Limits, ModelSource, Relay, RelayOptions, SourceError, StreamError, Wire,
+    Answer, Broker, CallerContext, Limits, ModelSource, Relay, RelayOptions, SourceError,
+    StreamError, Wire,
 };
 use foundry_store::{AgentKey, PageRequest, Store, Usage};
 use futures::StreamExt as _;
@@ -51,6 +52,8 @@ pub struct Setup {
     pub cluster: Arc<Cluster>,
     pub store: Store,
     pub folder: TempDir,
+    /// Kept as long as the relay.
+    pub folders: Vec<TempDir>,
 }
 
 pub async fn setup() -> Setup {
@@ -58,6 +61,10 @@ pub async fn setup() -> Setup {
 }
 
 pub async fn setup_with(limits: Limits) -> Setup {
+    setup_of(limits, None).await
+}
+
+pub async fn setup_of(limits: Limits, broker: Option<Broker>) -> Setup {
     drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open_file(folder.path().join("foundry.db")).await.unwrap();
@@ -67,8 +74,9 @@ pub async fn setup_with(limits: Limits) -> Setup {
         store: store.clone(),
         clock: Arc::new(now),
         limits,
+        broker,
     };
-    Setup { relay: Relay::new(options).unwrap(), cluster, store, folder }
+    Setup { relay: Relay::new(options).unwrap(), cluster, store, folder, folders: Vec::new() }
 }
 
 fn now() -> Timestamp {

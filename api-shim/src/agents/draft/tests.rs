@@ -39,9 +39,19 @@ fn request() -> CreateAgent {
     }
 }
 
+/// A harness that works on a repository.
+fn coding_harness() -> Harness {
+    let features = vec!["repo_scope".to_owned()];
+    Harness::new("coding-v1", HarnessSpec { features, ..HarnessSpec::default() })
+}
+
 fn create_in_workspace(request: CreateAgent) -> Result<Agent, Problem> {
     let models = models();
-    let harness = (request.harness_id == "agent-v1").then(harness);
+    let harness = match request.harness_id.as_str() {
+        "agent-v1" => Some(harness()),
+        "coding-v1" => Some(coding_harness()),
+        _ => None,
+    };
     create(request, "ann", &Workspace { name: "ws", harness, models: &models })
 }
 
@@ -101,4 +111,126 @@ fn a_harness_that_cannot_run_the_agents_tools_is_refused() {
     let workspace = Workspace { name: "ws", harness: Some(bare), models: &[] };
     let problem = check_edit(&edit, &spec, &workspace).unwrap_err();
     assert_eq!(problem.reason(), "ToolNotPermitted");
+}
+
+fn scope() -> RepositoryScope {
+    RepositoryScope {
+        remote: "ssh://git@host/acme/greeting.git".to_owned(),
+        base_ref: Some("next".to_owned()),
+        default_ref: Some("main".to_owned()),
+        paths: vec!["docs".to_owned()],
+        extra_commands: vec!["bazel".to_owned()],
+        approval: Some(foundry_client::Approval::Itself),
+        turns_per_attempt: Some(20),
+        wall_clock_seconds: Some(600),
+    }
+}
+
+fn coding_request() -> CreateAgent {
+    CreateAgent { harness_id: "coding-v1".to_owned(), repository: Some(scope()), ..request() }
+}
+
+/// CODE-09
+#[test]
+fn a_scope_is_kept_whole_and_read_back_as_it_was_sent() {
+    let spec = create_in_workspace(coding_request()).unwrap().spec;
+    assert_eq!(repository::of_agent(&spec), Some(scope()));
+}
+
+/// CODE-09, CODE-23, CODE-24, CODE-31
+#[test]
+fn a_scope_that_leaves_things_out_means_a_person_sixty_turns_and_half_an_hour() {
+    let bare = RepositoryScope { remote: scope().remote, ..RepositoryScope::default() };
+    let request = CreateAgent { repository: Some(bare.clone()), ..coding_request() };
+    let spec = create_in_workspace(request).unwrap().spec;
+    let expected = RepositoryScope {
+        approval: Some(foundry_client::Approval::Person),
+        turns_per_attempt: Some(60),
+        wall_clock_seconds: Some(1_800),
+        ..bare
+    };
+    assert_eq!(repository::of_agent(&spec), Some(expected));
+}
+
+/// CODE-09
+#[test]
+fn an_edit_replaces_the_whole_scope() {
+    let mut spec = create_in_workspace(coding_request()).unwrap().spec;
+    let bare = RepositoryScope { remote: scope().remote, ..RepositoryScope::default() };
+    let edit = EditAgent { repository: Some(bare), ..EditAgent::default() };
+    apply_edit(edit, &mut spec);
+    let shown = repository::of_agent(&spec).unwrap();
+    assert_eq!((shown.base_ref, shown.paths, shown.extra_commands), (None, vec![], vec![]));
+    assert_eq!(shown.approval, Some(foundry_client::Approval::Person));
+    assert_eq!(shown.turns_per_attempt, Some(60));
+}
+
+/// CODE-09, CODE-38
+#[rstest]
+#[case::a_harness_without_repo_scope(
+    CreateAgent { harness_id: "agent-v1".to_owned(), ..coding_request() },
+    ("repository", "RepositoryNotAllowed")
+)]
+#[case::few_turns(
+    CreateAgent {
+        repository: Some(RepositoryScope { turns_per_attempt: Some(9), ..scope() }),
+        ..coding_request()
+    },
+    ("repository.turns_per_attempt", "OutOfRange")
+)]
+#[case::a_long_clock(
+    CreateAgent {
+        repository: Some(RepositoryScope { wall_clock_seconds: Some(86_401), ..scope() }),
+        ..coding_request()
+    },
+    ("repository.wall_clock_seconds", "OutOfRange")
+)]
+#[case::on_demand(
+    CreateAgent { activation: Some(Activation::OnDemand), ..coding_request() },
+    ("activation", "CodingOnDemand")
+)]
+#[case::on_demand_by_its_harness_alone(
+    CreateAgent { activation: Some(Activation::OnDemand), repository: None, ..coding_request() },
+    ("activation", "CodingOnDemand")
+)]
+fn a_scope_that_cannot_hold_is_refused(
+    #[case] request: CreateAgent,
+    #[case] (field, reason): (&str, &str),
+) {
+    let problem = create_in_workspace(request).unwrap_err().document();
+    assert_eq!(problem.status, 422);
+    assert_eq!((problem.field.as_deref(), problem.reason.as_deref()), (Some(field), Some(reason)));
+}
+
+fn edited(current: &AgentSpec, edit: &EditAgent, harness: Harness) -> Result<(), Problem> {
+    check_edit(edit, current, &Workspace { name: "ws", harness: Some(harness), models: &[] })
+}
+
+/// CODE-38
+#[test]
+fn an_edit_makes_no_coding_agent_on_demand_from_either_side() {
+    let on_demand = EditAgent { activation: Some(Activation::OnDemand), ..EditAgent::default() };
+    let coding = create_in_workspace(coding_request()).unwrap().spec;
+    let refused = edited(&coding, &on_demand, coding_harness()).unwrap_err();
+    assert_eq!((refused.status().as_u16(), refused.reason()), (422, "CodingOnDemand"));
+
+    let thinking = CreateAgent { activation: Some(Activation::OnDemand), ..request() };
+    let thinking = create_in_workspace(thinking).unwrap().spec;
+    let to_coding = EditAgent { harness_id: Some("coding-v1".to_owned()), ..EditAgent::default() };
+    let refused = edited(&thinking, &to_coding, coding_harness()).unwrap_err();
+    assert_eq!((refused.status().as_u16(), refused.reason()), (422, "CodingOnDemand"));
+    let both = EditAgent { activation: Some(Activation::AlwaysOn), ..to_coding };
+    edited(&thinking, &both, coding_harness()).unwrap();
+    edited(&thinking, &on_demand, harness()).unwrap();
+}
+
+/// CODE-09
+#[test]
+fn an_agent_with_a_repository_stays_with_harnesses_that_work_on_one() {
+    let coding = create_in_workspace(coding_request()).unwrap().spec;
+    let away = EditAgent { harness_id: Some("agent-v1".to_owned()), ..EditAgent::default() };
+    let refused = edited(&coding, &away, harness()).unwrap_err();
+    assert_eq!((refused.status().as_u16(), refused.reason()), (422, "RepositoryNotAllowed"));
+    let rename = EditAgent { name: Some("Other".to_owned()), ..EditAgent::default() };
+    edited(&coding, &rename, coding_harness()).unwrap();
 }

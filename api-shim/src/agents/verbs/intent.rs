@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
-use crate::problem::Problem;
+use crate::{agents::has_ended, problem::Problem};
 
 /// Time that a restarted ephemeral agent gets (LIFE-13).
 const RESTARTED_TTL: SignedDuration = SignedDuration::from_hours(4);
@@ -146,8 +146,12 @@ fn restart(agent: &Agent, now: Timestamp) -> Result<Intent, Problem> {
             ttl_at: Some(Time(now + RESTARTED_TTL)),
             ..again
         })),
+        // Its process has ended, though nobody expired it: it was lost.
+        (Lifetime::Ephemeral, Lifecycle::Active) if has_ended(agent) => {
+            Ok(Intent::Write(Change { ttl_at: Some(Time(now + RESTARTED_TTL)), ..again }))
+        }
         (Lifetime::Ephemeral, Lifecycle::Active) => {
-            Err(refused(agent, "NotExpired", "is not expired")
+            Err(refused(agent, "NotExpired", "is not expired, and its process lives")
                 .remedy("wait for its end, or expire it first"))
         }
     }

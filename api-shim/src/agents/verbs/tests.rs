@@ -77,6 +77,24 @@ fn a_restarted_ephemeral_agent_gets_four_more_hours() {
     assert_eq!(spec.ttl_at.unwrap().0, NOW + jiff::SignedDuration::from_hours(4));
 }
 
+/// LIFE-13, LIFE-14
+#[test]
+fn an_ephemeral_agent_whose_process_was_lost_is_restarted_without_an_expiry() {
+    let mut agent = agent(Ephemeral, Active, Running);
+    let last_start = Some(LastStart { number: 2, at: None, refused: None, starts: None });
+    for (finished_start, expected) in
+        [(None, Err("NotExpired")), (Some(1), Err("NotExpired")), (Some(2), Ok(Some(4)))]
+    {
+        let last_start = last_start.clone();
+        agent.status = Some(AgentStatus { finished_start, last_start, ..AgentStatus::default() });
+        let spec = after(Verb::Restart, &agent);
+        assert_eq!(spec.clone().map(|spec| spec.starts), expected, "{finished_start:?}");
+        if let Ok(spec) = spec {
+            assert_eq!(spec.ttl_at.unwrap().0, NOW + jiff::SignedDuration::from_hours(4));
+        }
+    }
+}
+
 /// LIFE-15
 #[test]
 fn a_start_that_the_cluster_refused_can_be_asked_for_again() {

@@ -10,6 +10,7 @@ use super::find_harness;
 use crate::{
     agents::{
         draft::{self, Workspace},
+        repository,
         view::{self, Rows, slug_of},
     },
     app::App,
@@ -40,6 +41,7 @@ pub async fn create_agent(
     let harness = find_harness(&app, name, &request.harness_id).await?;
     let models = app.cluster.models.select(name, |model| Some(model.clone()));
     let workspace = Workspace { name, harness, models: &models };
+    repository::check_approval(request.repository.as_ref(), None, &caller.0.actor)?;
     let agent = draft::create(request, &caller.0.subject, &workspace)?;
 
     let slug = slug_of(&agent);

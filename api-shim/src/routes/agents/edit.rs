@@ -9,11 +9,16 @@ use foundry_crds::{Agent, agent::Lifecycle, meta::manager};
 
 use super::{find_harness, show};
 use crate::{
-    agents::draft::{self, Workspace},
+    agents::{
+        draft::{self, Workspace},
+        repository,
+    },
     app::App,
     authz::Action,
     cluster::apply::ApplyError,
+    coding_runs,
     extract::{Caller, Payload},
+    identity::Principal,
     problem::Problem,
 };
 
@@ -46,7 +51,7 @@ pub async fn edit_agent(
         Some(slug) => Some(app.slugs.take(slug, workspace, &id).await?),
         None => None,
     };
-    match write(&app, workspace, &id, &edit).await {
+    match write(&app, &caller, &id, &edit).await {
         Ok(agent) => show(&app, &agent).await,
         Err(problem) => {
             if let Some(taken) = taken {
@@ -57,7 +62,8 @@ pub async fn edit_agent(
     }
 }
 
-async fn write(app: &App, name: &str, id: &str, edit: &EditAgent) -> Result<Agent, Problem> {
+async fn write(app: &App, caller: &Caller, id: &str, edit: &EditAgent) -> Result<Agent, Problem> {
+    let Principal { workspace: name, actor, .. } = &caller.0;
     let models = app.cluster.models.select(name, |model| Some(model.clone()));
     for _ in 0..ATTEMPTS {
         let read = app.cluster.read_agent(name, id).await?;
@@ -65,10 +71,16 @@ async fn write(app: &App, name: &str, id: &str, edit: &EditAgent) -> Result<Agen
             let detail = format!("agent {id:?} is archived and cannot be edited");
             return Err(Problem::conflict("Archived", detail));
         }
+        if coding_runs::run_of(&read).is_some() {
+            let detail = format!("agent {id:?} is what its coding run says, and cannot be edited");
+            return Err(Problem::conflict("OfACodingRun", detail)
+                .remedy("edit the CodingRun, or create another one"));
+        }
         let harness_id = edit.harness_id.as_ref().unwrap_or(&read.spec.harness);
         let harness = find_harness(app, name, harness_id).await?;
         let workspace = Workspace { name, harness, models: &models };
         draft::check_edit(edit, &read.spec, &workspace)?;
+        repository::check_approval(edit.repository.as_ref(), Some(&read.spec), actor)?;
         let change = |spec: &mut _| draft::apply_edit(edit.clone(), spec);
         match app.cluster.change_spec(&read, manager::API_EDIT, change).await {
             Ok(written) => return Ok(written),

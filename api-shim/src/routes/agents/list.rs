@@ -14,11 +14,8 @@ use crate::{
     authz::Action,
     extract::{Caller, Params},
     problem::Problem,
-    routes::DEFAULT_LIMIT,
+    routes::{DEFAULT_LIMIT, MAX_LIMIT},
 };
-
-/// Most agents in one page.
-const MAX_LIMIT: u32 = 200;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
