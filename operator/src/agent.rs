@@ -54,5 +54,5 @@ pub async fn reconcile(agent: Arc<Guard<Agent>>, context: Arc<Context>) -> Resul
     let applied = apply::apply(&context, &observed, &plan).await?;
     report::report(&context, agent, ledger_status, &observed, &plan, &applied, version, now)
         .await?;
-    Ok(Action::requeue(applied.look_again(&plan)))
+    Ok(Action::requeue(applied.at_most(plan.look_again)))
 }

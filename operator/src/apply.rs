@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use foundry_crds::agent::{DesiredState, Lifecycle};
 use foundry_crds::{Agent, meta};
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{DeleteParams, Patch, PatchParams, Preconditions, PropagationPolicy};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy};
 use kube::{Api, Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -157,6 +158,61 @@ pub async fn expire(client: &Client, version: Version) -> Result<Version, Error>
     let written = bounded("expire", "Agent".to_owned(), &version.name, request).await?;
     let metadata = written.meta().clone();
     Ok(version.written(&metadata))
+}
+
+/// Creates the agent of a run, and takes none over that is there already.
+pub async fn create_agent(client: &Client, agent: &Agent) -> Result<(), Error> {
+    let name = agent.metadata.name.clone().unwrap_or_default();
+    let namespace = agent.metadata.namespace.clone().unwrap_or_default();
+    let api: Api<Agent> = Api::namespaced(client.clone(), &namespace);
+    let parameters = PostParams {
+        field_manager: Some(meta::manager::OPERATOR_RUNS.to_owned()),
+        ..PostParams::default()
+    };
+    let request = api.create(&parameters, agent);
+    bounded("create", "Agent".to_owned(), &name, request).await.map(drop)
+}
+
+/// Changes fields of the spec of a run's agent, at the version they were compared with.
+///
+/// No apply: under the manager that created it, an apply would be a second owner of
+/// each field, and one that runtime verbs could not take `ttlAt` from.
+#[expect(clippy::disallowed_methods, reason = "this is the apply module")]
+pub async fn edit_agent<S: Serialize>(
+    client: &Client,
+    version: &Version,
+    fields: &S,
+) -> Result<(), Error> {
+    let api: Api<Agent> = Api::namespaced(client.clone(), &version.namespace);
+    let manager = PatchParams {
+        field_manager: Some(meta::manager::OPERATOR_RUNS.to_owned()),
+        ..PatchParams::default()
+    };
+    let body = Patch::Merge(serde_json::json!({ "metadata": version, "spec": fields }));
+    let request = api.patch(&version.name, &manager, &body);
+    bounded("edit", "Agent".to_owned(), &version.name, request).await.map(drop)
+}
+
+/// Lets a Job run for so many seconds from its begin, and stay so many after its end. Its
+/// pods are not touched.
+#[expect(clippy::disallowed_methods, reason = "this is the apply module")]
+pub async fn job_deadline(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    seconds: i64,
+    kept_seconds: i32,
+) -> Result<(), Error> {
+    let api: Api<Job> = Api::namespaced(client.clone(), namespace);
+    let manager = PatchParams {
+        field_manager: Some(meta::manager::OPERATOR_CHILDREN.to_owned()),
+        ..PatchParams::default()
+    };
+    let body = Patch::Merge(serde_json::json!({ "spec": {
+        "activeDeadlineSeconds": seconds, "ttlSecondsAfterFinished": kept_seconds,
+    } }));
+    let request = api.patch(name, &manager, &body);
+    bounded("prolong", "Job".to_owned(), name, request).await.map(drop)
 }
 
 /// Writes the status of a Pod that the local runtime runs as a process.

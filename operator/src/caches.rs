@@ -7,7 +7,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use foundry_crds::{Agent, Harness, meta};
+use foundry_crds::{Agent, CodingRun, Harness, meta};
 use futures::{Stream, TryStreamExt as _};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
@@ -24,6 +24,7 @@ use tokio::sync::watch;
 use crate::error::Error;
 use crate::members::Members;
 use crate::slugs::Slugs;
+use crate::wakes::Wakes;
 
 /// Seconds after which a silent watch is asked again.
 const WATCH_SECONDS: u32 = 50;
@@ -49,6 +50,8 @@ pub struct Caches {
     pub jobs: Children<Job>,
     /// Pods of harnesses.
     pub pods: Children<Pod>,
+    /// Coding runs; not among those that agents wait for.
+    pub runs: Cache<CodingRun>,
 }
 
 /// The objects of one kind in one namespace, as the watch shows them.
@@ -134,41 +137,104 @@ pub struct Streams {
     pub jobs: Changes<Job>,
     /// Pods that changed.
     pub pods: Changes<Pod>,
+    /// Coding runs that changed.
+    pub runs: Changes<CodingRun>,
+    /// Coding runs whose agent or Harness changed.
+    pub wakes: Arc<Wakes>,
 }
 
 /// Begins to watch one namespace.
 pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> (Caches, Streams) {
     let ours = format!("{}={}", meta::label::MANAGED_BY, meta::label::MANAGED_BY_OPERATOR);
+    let (runs, run_changes) =
+        watch_kind(client, namespace, settings(None), |_| {}, |_: &mut CodingRun| {});
+    let wakes = Arc::new(Wakes::default());
     let noted = Arc::clone(slugs);
+    let of_agents = Dependents { runs: runs.clone(), wakes: Arc::clone(&wakes) };
+    let of_harnesses = of_agents.clone();
     let (agents, agent_changes) = watch_kind(
         client,
         namespace,
         settings(None),
-        move |event| noted.note(event),
+        move |event| {
+            noted.note(event);
+            of_agents.note_agent(event);
+        },
         |_: &mut Agent| {},
     );
-    let (harnesses, harness_changes) =
-        watch_kind(client, namespace, settings(None), |_| {}, |_: &mut Harness| {});
+    let (harnesses, harness_changes) = watch_kind(
+        client,
+        namespace,
+        settings(None),
+        move |event| of_harnesses.note_harness(event),
+        |_: &mut Harness| {},
+    );
     let (deployments, deployment_changes) =
         watch_children(client, namespace, &ours, prune_deployment);
     let (jobs, job_changes) = watch_children(client, namespace, &ours, prune_job);
     let (pods, pod_changes) = watch_children(client, namespace, &ours, prune_pod);
     (
-        Caches { agents, harnesses, deployments, jobs, pods },
+        Caches { agents, harnesses, deployments, jobs, pods, runs },
         Streams {
             agents: agent_changes,
             harnesses: harness_changes,
             deployments: deployment_changes,
             jobs: job_changes,
             pods: pod_changes,
+            runs: run_changes,
+            wakes,
         },
     )
+}
+
+/// The coding runs of a namespace, to be looked at again with what they depend on.
+#[derive(Clone)]
+struct Dependents {
+    runs: Cache<CodingRun>,
+    wakes: Arc<Wakes>,
+}
+
+impl Dependents {
+    /// A run and its agent have one name.
+    fn note_agent(&self, event: &watcher::Event<Guard<Agent>>) {
+        match event {
+            watcher::Event::Apply(agent) | watcher::Event::Delete(agent) => {
+                let ObjectMeta { namespace, name, .. } = agent.meta();
+                if let (Some(namespace), Some(name)) = (namespace, name)
+                    && self.runs.get(namespace, name).is_some()
+                {
+                    self.wakes.wake([name.clone()]);
+                }
+            }
+            watcher::Event::InitDone => self.wake(|_| true),
+            watcher::Event::Init | watcher::Event::InitApply(_) => {}
+        }
+    }
+
+    fn note_harness(&self, event: &watcher::Event<Guard<Harness>>) {
+        match event {
+            watcher::Event::Apply(harness) | watcher::Event::Delete(harness) => {
+                let name = harness.meta().name.as_deref();
+                self.wake(|run| Some(run.spec.harness()) == name);
+            }
+            watcher::Event::InitDone => self.wake(|_| true),
+            watcher::Event::Init | watcher::Event::InitApply(_) => {}
+        }
+    }
+
+    /// After a new list, which may hold any change, these are all.
+    fn wake(&self, which: impl Fn(&CodingRun) -> bool) {
+        let runs = self.runs.all();
+        let runs = runs.iter().filter_map(|run| run.0.as_ref().ok());
+        self.wakes.wake(runs.filter(|run| which(run)).filter_map(|run| run.metadata.name.clone()));
+    }
 }
 
 impl Caches {
     /// Waits until every first list is complete: what is not there yet is not gone.
     pub async fn wait_until_whole(&self) -> Result<(), Error> {
-        let Self { agents, harnesses, deployments, jobs, pods } = self;
+        // A cluster without the kind of runs has agents all the same.
+        let Self { agents, harnesses, deployments, jobs, pods, runs: _ } = self;
         agents.wait_until_whole().await?;
         harnesses.wait_until_whole().await?;
         deployments.cache.wait_until_whole().await?;
@@ -204,7 +270,8 @@ where
     (Children { cache, members }, changes)
 }
 
-/// Begins to watch one kind, keeping of each object what `prune` leaves.
+/// Begins to watch one kind, keeping of each object what `prune` leaves; `note` hears of
+/// each event when the cache shows it.
 pub fn watch_kind<K>(
     client: &Client,
     namespace: &str,
@@ -231,9 +298,9 @@ where
                 prune(object);
             }
         })
-        .inspect_ok(note)
         .reflect(writer)
         .inspect_ok(move |event| {
+            note(event);
             if matches!(event, watcher::Event::InitDone) {
                 is_whole.send_replace(true);
             }

@@ -7,10 +7,13 @@ use std::path::PathBuf;
 use axum::http::Uri;
 use clap::{Parser, ValueEnum, value_parser};
 use foundry_crds::meta;
+use k8s_openapi::jiff::SignedDuration;
 use tracing_subscriber::EnvFilter;
 
 /// Most seconds between evaluations or heartbeats that a harness takes.
 const MOST_SECONDS: i64 = 86_400;
+/// Most seconds that a coding run waits for a result whose harness is gone.
+const MOST_GRACE_SECONDS: i64 = 600;
 
 /// What the command line and the environment say.
 #[derive(Debug, Clone, Parser)]
@@ -26,6 +29,13 @@ pub struct Arguments {
     /// Image of agent pods whose Harness names none (WORK-02).
     #[arg(long, env = "FOUNDRY_HARNESS_IMAGE", default_value = "foundry-harness:dev")]
     pub harness_image: String,
+    /// Image of coding agents' pods, where the Harness names none (WORK-03).
+    #[arg(
+        long,
+        env = "FOUNDRY_HARNESS_CODING_IMAGE",
+        default_value = "foundry-harness-coding:dev"
+    )]
+    pub harness_coding_image: String,
     /// Where harnesses reach the Foundry API.
     #[arg(long, env = "FOUNDRY_API_URL", value_parser = web_address, default_value = "http://foundry-api.default:8080")]
     pub api_url: String,
@@ -43,6 +53,15 @@ pub struct Arguments {
         value_parser = value_parser!(u32).range(1..=MOST_SECONDS)
     )]
     pub heartbeat_seconds: Option<u32>,
+    /// Seconds that a coding run waits for its result when its harness is gone: the API
+    /// stores a result first and writes it to status second.
+    #[arg(
+        long,
+        env = "FOUNDRY_RESULT_GRACE_SECONDS",
+        value_parser = value_parser!(u32).range(1..=MOST_GRACE_SECONDS),
+        default_value = "20"
+    )]
+    pub result_grace_seconds: u32,
     /// Address of `/livez`, `/readyz` and `/metrics`.
     #[arg(
         long,
@@ -141,6 +160,8 @@ pub struct Config {
     pub namespaces: Vec<String>,
     /// What a pod template is rendered from beside the resources.
     pub template: TemplateConfig,
+    /// How long a coding run waits for its result when its harness is gone.
+    pub result_grace: SignedDuration,
     /// Domain of agents' mailboxes (LIFE-21).
     pub mailbox_domain: &'static str,
     /// Address of the probe and metrics server.
@@ -160,6 +181,8 @@ pub struct Config {
 pub struct TemplateConfig {
     /// Image of pods whose Harness names none (WORK-02).
     pub harness_image: String,
+    /// Image of coding pods whose Harness names none (WORK-03).
+    pub harness_coding_image: String,
     /// Where harnesses reach the Foundry API.
     pub api_url: String,
     /// Seconds between evaluations, when the installation sets them.
@@ -223,9 +246,11 @@ impl Config {
             runtime,
             watch_namespaces,
             harness_image,
+            harness_coding_image,
             api_url,
             evaluate_seconds,
             heartbeat_seconds,
+            result_grace_seconds,
             listen,
             kubeconfig,
             home,
@@ -245,8 +270,8 @@ impl Config {
         let runtime = match runtime.or_else(runtime_of_this_place).ok_or(ConfigError::NoRuntime)? {
             RuntimeKind::Cluster => RuntimeConfig::Cluster,
             RuntimeKind::Local => RuntimeConfig::Local(LocalConfig {
-                dir: local_dir.ok_or(ConfigError::NoFolder("FOUNDRY_LOCAL_DIR"))?,
-                bin_dir: local_bin_dir.ok_or(ConfigError::NoFolder("FOUNDRY_LOCAL_BIN_DIR"))?,
+                dir: folder("FOUNDRY_LOCAL_DIR", local_dir)?,
+                bin_dir: folder("FOUNDRY_LOCAL_BIN_DIR", local_bin_dir)?,
                 lifeline,
                 path,
             }),
@@ -270,12 +295,14 @@ impl Config {
             namespaces,
             template: TemplateConfig {
                 harness_image,
+                harness_coding_image,
                 api_url,
                 evaluate_seconds,
                 heartbeat_seconds,
                 node_selector: agent_node_selector,
                 toleration: agent_toleration,
             },
+            result_grace: SignedDuration::from_secs(result_grace_seconds.into()),
             mailbox_domain: mailbox_domain(&environment),
             listen,
             kubeconfig: kubeconfig_files(kubeconfig, home),
@@ -289,6 +316,14 @@ impl Config {
             ),
         })
     }
+}
+
+/// A folder by a name that holds wherever a process stands: harnesses have their own
+/// working folders.
+fn folder(setting: &'static str, named: Option<PathBuf>) -> Result<PathBuf, ConfigError> {
+    // Absent, or empty.
+    let missing = ConfigError::NoFolder(setting);
+    named.and_then(|named| std::path::absolute(named).ok()).ok_or(missing)
 }
 
 /// The files to read: those named, else the user's own when it is there.
@@ -368,6 +403,17 @@ mod tests {
         assert!(error.to_string().contains("FOUNDRY_LOCAL_DIR"), "{error}");
     }
 
+    /// OPS-01: a harness stands in a folder of its own, where a relative name is another's.
+    #[test]
+    fn folders_of_the_local_runtime_hold_wherever_a_process_stands() {
+        let words = ["--runtime", "local", "--local-dir", "state", "--local-bin-dir", "/bin"];
+        let config = Config::new(arguments(&words).unwrap()).unwrap();
+        let RuntimeConfig::Local(local) = config.runtime else { panic!("it is local") };
+        assert!(local.dir.is_absolute() && local.dir.ends_with("state"), "{:?}", local.dir);
+        assert_eq!(local.bin_dir, PathBuf::from("/bin"));
+        assert_eq!(config.result_grace, SignedDuration::from_secs(20));
+    }
+
     #[test]
     fn namespaces_are_trimmed_and_named_once() {
         let config = Config::new(
@@ -393,6 +439,7 @@ mod tests {
             (["--api-url", "ftp://x"], "as http://"),
             (["--evaluate-seconds", "0"], "--evaluate-seconds"),
             (["--heartbeat-seconds", "86401"], "--heartbeat-seconds"),
+            (["--result-grace-seconds", "0"], "--result-grace-seconds"),
             (["--log", "a=b=c"], "FOUNDRY_LOG"),
             (["--runtime", "moon"], "cluster"),
         ] {

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use foundry_crds::{Agent, Harness, meta};
+use foundry_crds::{Agent, CodingRun, Harness, meta};
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -19,13 +19,16 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::caches::{self, Guard, Streams};
+use crate::caches::{self, Changes, Guard, Streams};
 use crate::context::Context;
 use crate::error::{Class, Error, chain};
-use crate::{agent, harness, model};
+use crate::wakes::Wakes;
+use crate::{agent, coding_run, harness, model};
 
 /// Agents reconciled at once in one namespace.
 const AGENTS_AT_ONCE: u16 = 16;
+/// Runs reconciled at once in one namespace.
+const RUNS_AT_ONCE: u16 = 8;
 /// Objects of the other kinds reconciled at once in one namespace.
 const OTHERS_AT_ONCE: u16 = 4;
 
@@ -43,20 +46,32 @@ pub fn run(
     context: &Arc<Context>,
     stop: &CancellationToken,
 ) -> Vec<BoxFuture<'static, ()>> {
+    let Streams { agents, harnesses, deployments, jobs, pods, runs, wakes } = streams;
+    let of_agents = OfAgents { agents, harnesses, deployments, jobs, pods };
     vec![
-        Box::pin(agents(namespace, streams, context, stop)),
+        Box::pin(self::agents(namespace, of_agents, context, stop)),
+        Box::pin(self::runs(namespace, runs, wakes, context, stop)),
         Box::pin(alone("harness", harness::reconcile, client, namespace, context, stop)),
         Box::pin(alone("model", model::reconcile, client, namespace, context, stop)),
     ]
 }
 
+/// What the controller of agents looks at.
+struct OfAgents {
+    agents: Changes<Agent>,
+    harnesses: Changes<Harness>,
+    deployments: Changes<Deployment>,
+    jobs: Changes<Job>,
+    pods: Changes<Pod>,
+}
+
 fn agents(
     namespace: &str,
-    streams: Streams,
+    streams: OfAgents,
     context: &Arc<Context>,
     stop: &CancellationToken,
 ) -> impl Future<Output = ()> + use<> {
-    let Streams { agents, harnesses, deployments, jobs, pods } = streams;
+    let OfAgents { agents, harnesses, deployments, jobs, pods } = streams;
     let store = context.caches.get(namespace).map(|caches| caches.agents.store());
     let context = Arc::clone(context);
     let stop = stop.clone();
@@ -74,6 +89,40 @@ fn agents(
             .run(
                 |object, context| counted("agent", object, context, agent::reconcile),
                 again::<Agent>,
+                context,
+            )
+            .for_each(log)
+            .await;
+    }
+}
+
+/// The controller of runs. Their agents and Harnesses are read from the caches of the
+/// controller of agents, and it is from these caches that runs are woken: a watch of
+/// their own could be ahead of what a reconcile then reads.
+fn runs(
+    namespace: &str,
+    changes: Changes<CodingRun>,
+    wakes: Arc<Wakes>,
+    context: &Arc<Context>,
+    stop: &CancellationToken,
+) -> impl Future<Output = ()> + use<> {
+    let store = context.caches.get(namespace).map(|caches| caches.runs.store());
+    let context = Arc::clone(context);
+    let stop = stop.clone();
+    let namespace = namespace.to_owned();
+    async move {
+        let Some(store) = store else { return };
+        let woken = wakes
+            .stream()
+            .map(move |name| ObjectRef::<Guard<CodingRun>>::new(&name).within(&namespace));
+        Controller::for_stream(changes, store)
+            .with_config(controller::Config::default().concurrency(RUNS_AT_ONCE))
+            .trigger_backoff(Brief)
+            .reconcile_on(woken)
+            .graceful_shutdown_on(stop.cancelled_owned())
+            .run(
+                |object, context| counted("codingrun", object, context, coding_run::reconcile),
+                again::<CodingRun>,
                 context,
             )
             .for_each(log)

@@ -160,7 +160,7 @@ impl Error {
 
     /// Whether somebody else wrote first: normal, and no reason to warn.
     pub fn is_conflict(&self) -> bool {
-        self.answer().is_some_and(Status::is_conflict)
+        self.answer().is_some_and(|answer| answer.is_conflict() || answer.is_already_exists())
     }
 
     /// Whether the object is not there (any more).

@@ -78,6 +78,7 @@ mod tests {
     fn settings() -> TemplateConfig {
         TemplateConfig {
             harness_image: "foundry-harness:dev".to_owned(),
+            harness_coding_image: "foundry-harness-coding:dev".to_owned(),
             api_url: String::new(),
             evaluate_seconds: None,
             heartbeat_seconds: None,

@@ -8,6 +8,7 @@ pub mod agent;
 mod apply;
 mod caches;
 pub mod clock;
+pub mod coding_run;
 mod conditions;
 pub mod config;
 mod connect;
@@ -26,6 +27,7 @@ mod read;
 pub mod runtime;
 mod serve;
 mod slugs;
+mod wakes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

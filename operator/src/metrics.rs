@@ -11,7 +11,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 /// Bounds of the reconcile histogram, in seconds.
-const BOUNDS: [f64; 10] = [0.001, 0.002, 0.004, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5, 10.0];
+const BOUNDS: [f64; 12] =
+    [0.0005, 0.001, 0.002, 0.004, 0.006, 0.008, 0.016, 0.05, 0.1, 0.5, 2.5, 10.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Reconciled {

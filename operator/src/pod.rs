@@ -7,7 +7,7 @@ use foundry_crds::harness::NetworkRole;
 use foundry_crds::{HarnessSpec, meta};
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, EmptyDirVolumeSource, EnvVar, PodSecurityContext, PodSpec,
-    PodTemplateSpec, ProjectedVolumeSource, SeccompProfile, SecurityContext,
+    PodTemplateSpec, ProjectedVolumeSource, ResourceRequirements, SeccompProfile, SecurityContext,
     ServiceAccountTokenProjection, Toleration, Volume, VolumeMount, VolumeProjection,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -15,6 +15,9 @@ use kube::Resource as _;
 
 use crate::agent::AgentId;
 use crate::config::TemplateConfig;
+
+mod amount;
+mod coding;
 
 /// User and group of every harness process (WORK-07).
 const NONROOT: i64 = 65_532;
@@ -69,9 +72,22 @@ pub fn owner(agent: &AgentId) -> OwnerReference {
     }
 }
 
-/// The image a harness' pods get: its own wins over the setting (WORK-02).
+/// The image a harness' pods get: its own wins over the setting (WORK-02, WORK-03).
 pub fn image<'a>(harness: &'a HarnessSpec, settings: &'a TemplateConfig) -> &'a str {
-    harness.image.as_deref().unwrap_or(&settings.harness_image)
+    let of_the_installation = if harness.has_repo_scope() {
+        &settings.harness_coding_image
+    } else {
+        &settings.harness_image
+    };
+    harness.image.as_deref().unwrap_or(of_the_installation)
+}
+
+/// CPU and memory of a harness' container: its own, else what coding takes.
+fn resources(harness: &HarnessSpec) -> Option<ResourceRequirements> {
+    match &harness.resources {
+        None if harness.has_repo_scope() => Some(coding::default_resources()), // WORK-11
+        own => own.clone(),
+    }
 }
 
 /// The pod template of one start of an agent.
@@ -119,20 +135,30 @@ pub fn template(
                     ..Toleration::default()
                 }]
             }), // WORK-09
-            containers: vec![container(agent, harness, settings)],
-            volumes: Some(vec![writable("tmp"), writable("work"), token()]),
+            containers: vec![container(agent, harness, settings, start)],
+            volumes: Some(
+                [writable("tmp"), writable("work"), token()]
+                    .into_iter()
+                    .chain(harness.has_repo_scope().then(coding::volume)) // WORK-12
+                    .collect(),
+            ),
             ..PodSpec::default()
         }),
     }
 }
 
-fn container(agent: &AgentId, harness: &HarnessSpec, settings: &TemplateConfig) -> Container {
+fn container(
+    agent: &AgentId,
+    harness: &HarnessSpec,
+    settings: &TemplateConfig,
+    start: i64,
+) -> Container {
     Container {
         name: "harness".to_owned(),
         image: Some(image(harness, settings).to_owned()),
         command: Some(vec![harness.command.clone().unwrap_or_else(|| DEFAULT_COMMAND.to_owned())]),
-        env: Some(environment(agent, harness, settings)),
-        resources: harness.resources.clone(),
+        env: Some(environment(agent, harness, settings, start)),
+        resources: resources(harness),
         security_context: Some(SecurityContext {
             allow_privilege_escalation: Some(false),
             read_only_root_filesystem: Some(true), // WORK-08
@@ -143,20 +169,30 @@ fn container(agent: &AgentId, harness: &HarnessSpec, settings: &TemplateConfig) 
             }),
             ..SecurityContext::default()
         }),
-        volume_mounts: Some(vec![
-            mount("tmp", "/tmp"),   // WORK-08
-            mount("work", "/work"), // WORK-08
-            VolumeMount { read_only: Some(true), ..mount("token", TOKEN_FOLDER) },
-        ]),
+        volume_mounts: Some(
+            [
+                mount("tmp", "/tmp"),   // WORK-08
+                mount("work", "/work"), // WORK-08
+                VolumeMount { read_only: Some(true), ..mount("token", TOKEN_FOLDER) },
+            ]
+            .into_iter()
+            .chain(harness.has_repo_scope().then(coding::volume_mount)) // WORK-12
+            .collect(),
+        ),
         working_dir: Some("/work".to_owned()),
         ..Container::default()
     }
 }
 
 /// What a harness knows from its environment; all else it asks the API for.
-fn environment(agent: &AgentId, harness: &HarnessSpec, settings: &TemplateConfig) -> Vec<EnvVar> {
+fn environment(
+    agent: &AgentId,
+    harness: &HarnessSpec,
+    settings: &TemplateConfig,
+    start: i64,
+) -> Vec<EnvVar> {
     let seconds = |value: Option<u32>| value.map(|seconds| seconds.to_string());
-    let ours = [
+    let everybodys = [
         ("FOUNDRY_API_URL", Some(settings.api_url.clone())),
         ("FOUNDRY_AGENT_ID", Some(agent.name.clone())),
         ("FOUNDRY_AGENT_NAMESPACE", Some(agent.namespace.clone())),
@@ -166,15 +202,24 @@ fn environment(agent: &AgentId, harness: &HarnessSpec, settings: &TemplateConfig
         ("HOME", Some("/work".to_owned())),
         ("TMPDIR", Some("/tmp".to_owned())),
     ];
+    // What is ours and unset stays unset too.
+    let reserved = everybodys.clone().map(|(name, _)| name);
+    let mut ours: Vec<EnvVar> =
+        everybodys.into_iter().filter_map(|(name, value)| Some(variable(name, value?))).collect();
+    if harness.has_repo_scope() {
+        ours.extend(coding::environment(start));
+        if let Some(resources) = resources(harness) {
+            ours.extend(coding::tuning(harness, &resources));
+        }
+    }
     let theirs = harness
         .env
         .iter()
-        .filter(|theirs| !ours.iter().any(|(ours, _)| *ours == theirs.name))
-        .map(|theirs| variable(&theirs.name, theirs.value.clone()));
-    ours.iter()
-        .filter_map(|(name, value)| Some(variable(name, value.clone()?)))
-        .chain(theirs)
-        .collect()
+        .filter(|theirs| !reserved.contains(&theirs.name.as_str()))
+        .filter(|theirs| !ours.iter().any(|ours| ours.name == theirs.name))
+        .map(|theirs| variable(&theirs.name, theirs.value.clone()))
+        .collect::<Vec<_>>();
+    ours.into_iter().chain(theirs).collect()
 }
 
 fn variable(name: &str, value: String) -> EnvVar {

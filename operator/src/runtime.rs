@@ -12,7 +12,7 @@ use foundry_crds::agent::Lifetime;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
-pub use workload::{Belongs, Health, Workload, WorkloadKind};
+pub use workload::{Belongs, Health, Limit, Workload, WorkloadKind};
 
 /// Where harnesses run (OPS-01).
 #[async_trait]

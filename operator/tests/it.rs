@@ -5,6 +5,9 @@
 mod it {
     mod binary;
     mod cluster;
+    mod coding;
+    mod coding_local;
+    mod coding_obstacles;
     mod leader;
     mod local;
     mod resources;

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ObjectMeta};
 
 use super::plan::{Make, Observed, Plan, Removal};
+use super::workloads;
 use crate::apply::{self, Propagation, Version};
 use crate::context::Context;
 use crate::error::Error;
@@ -28,11 +29,11 @@ pub enum Applied {
 }
 
 impl Applied {
-    /// When to look again.
-    pub fn look_again(&self, plan: &Plan) -> Duration {
+    /// When to look again, where all that was planned is looked at after `planned`.
+    pub fn at_most(&self, planned: Duration) -> Duration {
         match self {
-            Self::Done => plan.look_again,
-            Self::Refused(_) => plan.look_again.min(REFUSED_AGAIN),
+            Self::Done => planned,
+            Self::Refused(_) => planned.min(REFUSED_AGAIN),
         }
     }
 }
@@ -71,6 +72,10 @@ async fn perform(context: &Context, observed: &Observed, plan: &Plan) -> Result<
         Make::Job(job) => apply::child(client, &**job).await.map(drop)?,
         Make::Pod(pod) => apply::child(client, &**pod).await.map(drop)?,
         Make::Rescale(name) => rescale(context, namespace, name).await?,
+        Make::Deadline(name, seconds) => {
+            let kept = workloads::kept_seconds(*seconds);
+            apply::job_deadline(client, namespace, name, *seconds, kept).await?;
+        }
     }
     context.metrics.written("apply", observed.carrier.as_str());
     Ok(())

@@ -1,15 +1,17 @@
-//! The only reads of a reconcile: caches, all of them whole.
+//! The only reads of a reconcile: caches, all of them whole, and one Secret by name
+//! while a pod waits for it.
 
-use foundry_crds::Agent;
-use k8s_openapi::api::core::v1::Pod;
-use kube::Resource as _;
+use foundry_crds::{Agent, HarnessSpec, meta};
+use k8s_openapi::api::core::v1::{Pod, Secret};
+use kube::{Api, Resource as _};
 
 use super::AgentId;
 use super::plan::{Observed, Parent};
 use crate::caches::{Caches, Guard};
 use crate::context::Context;
-use crate::error::Error;
-use crate::runtime::{Workload, workload};
+use crate::error::{Error, chain};
+use crate::read;
+use crate::runtime::{Health, Workload, workload};
 use crate::slugs::{self, Claim};
 
 /// Reads everything a plan is made from.
@@ -17,15 +19,17 @@ pub async fn observe(context: &Context, agent: &Agent) -> Result<Observed, Error
     let id = identity(agent)?;
     let caches = context.caches(&id.namespace).await?;
     let (workloads, left_behind) = workloads(caches, &id);
+    let harness = caches
+        .harnesses
+        .get(&id.namespace, &agent.spec.harness)
+        .and_then(|harness| harness.0.as_ref().ok().map(|harness| harness.spec.clone()));
     Ok(Observed {
         spec: agent.spec.clone(),
         status: agent.status.clone().unwrap_or_default(),
-        harness: caches
-            .harnesses
-            .get(&id.namespace, &agent.spec.harness)
-            .and_then(|harness| harness.0.as_ref().ok().map(|harness| harness.spec.clone())),
+        missing_secret: missing_secret(context, &id, harness.as_ref(), &workloads).await,
+        harness,
         slug_holder: slug_holder(context, agent, &id),
-        parent: parent(caches, agent, &id),
+        parent: spawner(caches, &id.namespace, agent.spec.parent.as_deref()),
         draining: left_behind || context.runtime.is_draining(&id.namespace, &id.name, &workloads),
         workloads,
         carrier: context.runtime.carrier(agent.spec.lifetime()),
@@ -64,11 +68,36 @@ fn slug_holder(context: &Context, agent: &Agent, id: &AgentId) -> Option<String>
     (holder.uid != id.uid).then(|| format!("{}/{}", holder.namespace, holder.name))
 }
 
-fn parent(caches: &Caches, agent: &Agent, id: &AgentId) -> Parent {
-    let Some(name) = &agent.spec.parent else { return Parent::None };
-    match caches.agents.get(&id.namespace, name).as_deref() {
+/// The Secret that a coding pod waits for, when it waits and the Secret is not there. Of
+/// this a cluster tells in the events of the pod alone.
+async fn missing_secret(
+    context: &Context,
+    id: &AgentId,
+    harness: Option<&HarnessSpec>,
+    workloads: &[Workload],
+) -> Option<&'static str> {
+    let waits = workloads.iter().any(|workload| matches!(workload.health, Health::Waiting(_)));
+    if !waits || !harness.is_some_and(HarnessSpec::has_repo_scope) {
+        return None;
+    }
+    let api: Api<Secret> = Api::namespaced(context.client.clone(), &id.namespace);
+    let name = meta::SSH_SECRET;
+    match read::bounded("Secret", name, api.get_opt(name)).await {
+        Ok(found) => found.is_none().then_some(name),
+        Err(error) => {
+            // The pod waits and says so all the same.
+            tracing::debug!(agent = id.name, error = chain(&error), "a Secret was not looked for");
+            None
+        }
+    }
+}
+
+/// What is known of the agent that spawned another, or a run.
+pub fn spawner(caches: &Caches, namespace: &str, name: Option<&str>) -> Parent {
+    let Some(name) = name else { return Parent::None };
+    match caches.agents.get(namespace, name).as_deref() {
         Some(Guard { 0: Ok(parent) }) => Parent::OwnedBy(parent.spec.owner.clone()),
-        Some(_) | None => Parent::Missing(name.clone()),
+        Some(_) | None => Parent::Missing(name.to_owned()),
     }
 }
 

@@ -22,6 +22,9 @@ use crate::runtime::{Belongs, Health, Workload, WorkloadKind};
 const LOOK_AGAIN: Duration = Duration::from_mins(5);
 /// How often a missing reference is looked for.
 pub const MISSING_AGAIN: Duration = Duration::from_secs(15);
+/// A deadline this near to `ttlAt` is left as it is: a Job begins a moment after it is
+/// asked for.
+const DEADLINE_SLACK_SECONDS: i64 = 60;
 /// How often an end is waited for.
 const DRAINING_AGAIN: Duration = Duration::from_millis(500);
 
@@ -44,6 +47,8 @@ pub struct Observed {
     pub workloads: Vec<Workload>,
     /// Whether a process still ends whose object is gone.
     pub draining: bool,
+    /// The Secret that its pod waits for, when it waits and there is none.
+    pub missing_secret: Option<&'static str>,
     /// Which object carries this agent's harness in the present runtime.
     pub carrier: WorkloadKind,
 }
@@ -102,6 +107,8 @@ pub enum Make {
     Pod(Box<Pod>),
     /// Put the replicas of this Deployment back to one, its template untouched.
     Rescale(String),
+    /// Let this Job run for so many seconds from its begin.
+    Deadline(String, i64),
 }
 
 /// What should run of an agent.
@@ -270,6 +277,23 @@ fn obstacle(observed: &Observed, spec: &AgentSpec) -> Option<(Outlook, Duration)
         );
         return Some((Outlook::waiting(reason::HARNESS_NOT_FOUND, message), MISSING_AGAIN));
     }
+    let lacks = observed.harness.as_ref().and_then(|harness| {
+        if !harness.has_repo_scope() {
+            Some("lacks the feature repo_scope")
+        } else if harness.host == Some(HarnessHost::Chat) {
+            Some("is of host chat and has no pods")
+        } else {
+            None
+        }
+    });
+    if let (Some(_), Some(lacks)) = (&spec.repository, lacks) {
+        let message = format!(
+            "Harness \"{}\" {lacks}, and this agent has a repository; name another in \
+             spec.harness or correct this one",
+            spec.harness
+        );
+        return Some((Outlook::stalled(reason::HARNESS_LACKS_FEATURE, message), MISSING_AGAIN));
+    }
     None
 }
 
@@ -278,9 +302,7 @@ fn finished_start(observed: &Observed, ledger: &Ledger) -> Option<i64> {
     let start = ledger.process();
     let ended = observed.spec.lifetime() == Lifetime::Ephemeral
         && observed.workloads.iter().any(|workload| {
-            workload.belongs == Belongs::ToAgent
-                && workload.start == start
-                && matches!(workload.health, Health::Succeeded | Health::Failed(_))
+            workload.belongs == Belongs::ToAgent && workload.start == start && workload.is_over()
         });
     if ended { start } else { observed.status.finished_start }
 }
@@ -397,11 +419,37 @@ fn run(
         None => make(),
         // LIFE-03: the template carries the number, so a restart recycles the pod.
         Some(it) if it.start != Some(start) => make(),
-        Some(it) if it.drifted => {
-            Step { make: Some(Make::Rescale(name.clone())), ..step(Outlook::of_health(&it.health)) }
+        Some(it) => {
+            let (outlook, look_again) = outlook_of(observed, &it.health);
+            Step { make: mend(spec, it), look_again, ..step(outlook) }
         }
-        Some(it) => step(Outlook::of_health(&it.health)),
     }
+}
+
+/// What a person is told of a workload that is there, and when to look again.
+fn outlook_of(observed: &Observed, health: &Health) -> (Outlook, Duration) {
+    match (health, observed.missing_secret) {
+        (Health::Waiting(_), Some(secret)) => {
+            let message = format!(
+                "Secret \"{secret}\" not found in namespace {}; create it; looked for every 15 s",
+                observed.agent.namespace
+            );
+            (Outlook::waiting(reason::SECRET_NOT_FOUND, message), MISSING_AGAIN)
+        }
+        _ => (Outlook::of_health(health), LOOK_AGAIN),
+    }
+}
+
+/// Puts right what a workload has otherwise than it should, its pods untouched.
+fn mend(spec: &AgentSpec, it: &Workload) -> Option<Make> {
+    if it.drifted {
+        return Some(Make::Rescale(it.name.clone()));
+    }
+    let ends_at = spec.ttl_at.as_ref().filter(|_| spec.lifetime() == Lifetime::Ephemeral)?;
+    let limit = it.limit?;
+    let seconds = workloads::deadline(ends_at.0.duration_since(limit.began));
+    let is_moved = (seconds - limit.seconds).abs() > DEADLINE_SLACK_SECONDS;
+    (is_moved && !it.is_over()).then(|| Make::Deadline(it.name.clone(), seconds))
 }
 
 /// Workloads of other starts than the present one.

@@ -27,7 +27,9 @@ pub async fn record_start(
     version: Version,
 ) -> Result<(Version, AgentStatus), Error> {
     let present = ours(&observed.status);
-    if !plan.ledger.is_ahead_of(&present) {
+    // An edit that begins no process is told with all else, in one write at the end.
+    let is_edit_alone = !plan.ledger.begins && plan.make.is_none() && plan.remove.is_empty();
+    if is_edit_alone || !plan.ledger.is_ahead_of(&present) {
         return Ok((version, present));
     }
     let ahead = AgentStatus {

@@ -8,7 +8,7 @@ use k8s_openapi::api::batch::v1::{
 };
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::plan::{Make, Observed};
 use crate::config::TemplateConfig;
@@ -74,11 +74,7 @@ fn job(metadata: ObjectMeta, template: PodTemplateSpec, seconds_left: i64) -> Jo
         metadata,
         spec: Some(JobSpec {
             backoff_limit: Some(0),
-            // Not before the agent is over: to an operator that was away meanwhile, a Job
-            // that finished and went looks like one that never was.
-            ttl_seconds_after_finished: i32::try_from(seconds_left)
-                .ok()
-                .map(|left| left.max(FINISHED_JOB_SECONDS)),
+            ttl_seconds_after_finished: Some(kept_seconds(seconds_left)),
             active_deadline_seconds: Some(seconds_left),
             // A replacement waits until the pod it replaces is gone (LIFE-09).
             pod_replacement_policy: Some("Failed".to_owned()),
@@ -116,10 +112,22 @@ fn local_pod(
     Pod { metadata, spec: Some(pod), status: None }
 }
 
-/// Seconds until an ephemeral agent is over, within what Kubernetes takes.
+/// Seconds until an ephemeral agent is over.
 fn seconds_left(spec: &AgentSpec, now: Timestamp) -> i64 {
     match spec.ttl_at.as_ref() {
-        Some(ttl) => ttl.0.duration_since(now).as_secs().clamp(1, i64::from(i32::MAX)),
+        Some(ttl) => deadline(ttl.0.duration_since(now)),
         None => DEFAULT_LIFE_SECONDS,
     }
+}
+
+/// Seconds of a time, within what Kubernetes takes of a deadline.
+pub fn deadline(time: SignedDuration) -> i64 {
+    time.as_secs().clamp(1, i64::from(i32::MAX))
+}
+
+/// Seconds a finished Job is kept, when its agent is over in so many: not before the
+/// agent is. To an operator that was away meanwhile, a Job that finished and went looks
+/// like one that never was.
+pub fn kept_seconds(seconds_left: i64) -> i32 {
+    i32::try_from(seconds_left).unwrap_or(i32::MAX).max(FINISHED_JOB_SECONDS)
 }

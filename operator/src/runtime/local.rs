@@ -6,7 +6,9 @@
 //! one knows them by the lock each of them holds.
 
 mod folder;
+mod leftovers;
 mod process;
+mod secrets;
 mod status;
 mod supervisor;
 mod token;

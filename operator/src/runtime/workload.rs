@@ -5,6 +5,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use k8s_openapi::jiff::Timestamp;
 
 /// The kind of object that carries a harness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,11 +82,27 @@ pub struct Workload {
     pub going: bool,
     /// Whether somebody else changed what must not change (replicas).
     pub drifted: bool,
+    /// How long it may run, once it has begun.
+    pub limit: Option<Limit>,
     /// How the harness in it fares.
     pub health: Health,
 }
 
+/// How long a Job may run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// When it began.
+    pub began: Timestamp,
+    /// Seconds from then on.
+    pub seconds: i64,
+}
+
 impl Workload {
+    /// Whether the harness in it ended and will not be started again.
+    pub fn is_over(&self) -> bool {
+        matches!(self.health, Health::Succeeded | Health::Failed(_))
+    }
+
     /// Reads a Deployment and the pods of its agent.
     pub fn from_deployment(deployment: &Deployment, pods: &[&Pod], agent_uid: &str) -> Self {
         let spec = deployment.spec.as_ref();
@@ -124,15 +141,18 @@ impl Workload {
                 .flat_map(|status| status.conditions.iter().flatten())
                 .find(|condition| condition.type_ == kind && condition.status == "True")
         };
+        let mine = pods.iter().copied().filter(|pod| controller_kind(pod) == Some("Job"));
         let health = if condition("Complete").is_some() {
             Health::Succeeded
         } else if let Some(failed) = condition("Failed") {
             let reason = failed.reason.as_deref().unwrap_or("Failed");
             let message = failed.message.as_deref().unwrap_or("its pod failed");
-            Health::Failed(format!("{reason}: {message}"))
+            // The Job says that it gave up; its last pod says why: OOMKilled, Evicted, ….
+            // The pod that runs out of time is deleted, and those before it tell of drains.
+            let why = if reason == "DeadlineExceeded" { None } else { last_failure(mine, start) };
+            Health::Failed(why.unwrap_or_else(|| format!("{reason}: {message}")))
         } else {
-            let mine = pods.iter().filter(|pod| controller_kind(pod) == Some("Job"));
-            match health_of_pods(mine.copied(), start) {
+            match health_of_pods(mine, start) {
                 // Whether that was the end says the Job: a drained pod is made again.
                 Some(Health::Succeeded) => Health::Waiting("its pod ended".to_owned()),
                 Some(Health::Failed(why)) => Health::Waiting(why),
@@ -140,7 +160,10 @@ impl Workload {
                 None => Health::Waiting("its pod has not been made yet".to_owned()),
             }
         };
-        Self::new(WorkloadKind::Job, &job.metadata, agent_uid, start, health)
+        let began = job.status.as_ref().and_then(|status| status.start_time.as_ref());
+        let seconds = job.spec.as_ref().and_then(|spec| spec.active_deadline_seconds);
+        let limit = began.zip(seconds).map(|(began, seconds)| Limit { began: began.0, seconds });
+        Self { limit, ..Self::new(WorkloadKind::Job, &job.metadata, agent_uid, start, health) }
     }
 
     /// Reads a Pod that stands alone: the local runtime's.
@@ -172,6 +195,7 @@ impl Workload {
             },
             going: metadata.deletion_timestamp.is_some(),
             drifted: false,
+            limit: None,
             health,
         }
     }
@@ -224,6 +248,15 @@ fn health_of_pods<'a>(pods: impl Iterator<Item = &'a Pod>, start: Option<i64>) -
         Health::Succeeded => 4,
     };
     of_this_start.filter_map(|pod| pod.status.as_ref()).map(health_of_pod).min_by_key(liveliness)
+}
+
+/// Why the newest failed pod of this start failed.
+fn last_failure<'a>(pods: impl Iterator<Item = &'a Pod>, start: Option<i64>) -> Option<String> {
+    pods.filter(|pod| start.is_some() && start_of(&pod.metadata) == start)
+        .filter_map(|pod| Some((pod.metadata.creation_timestamp.as_ref(), pod.status.as_ref()?)))
+        .filter(|(_, status)| status.phase.as_deref() == Some("Failed"))
+        .max_by_key(|(created, _)| created.map(|created| created.0))
+        .map(|(_, status)| why_it_failed(status))
 }
 
 fn health_of_pod(status: &PodStatus) -> Health {

@@ -6,9 +6,16 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Parser as _;
-use foundry_crds::{Agent, AgentSpec, AgentStatus, Harness, HarnessSpec, meta};
+use foundry_crds::coding_run::Repository;
+use foundry_crds::harness::NetworkRole;
+use foundry_crds::{
+    Agent, AgentSpec, AgentStatus, CodingRun, CodingRunSpec, CodingRunStatus, Harness, HarnessSpec,
+    meta,
+};
 use foundry_operator::config::{Arguments, Config};
-use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -57,7 +64,10 @@ impl World {
         let name = &self.namespace.name;
         let lease = format!("foundry-operator-{name}");
         let given = ["foundry-operator", "--listen", "127.0.0.1:0", "--watch-namespaces", name];
-        let given = given.into_iter().chain(["--lease-name", &lease]).chain(words.iter().copied());
+        // No result is ever on its way here: the tests write status themselves.
+        let given =
+            given.into_iter().chain(["--lease-name", &lease, "--result-grace-seconds", "2"]);
+        let given = given.chain(words.iter().copied());
         Config::new(Arguments::try_parse_from(given).unwrap()).unwrap()
     }
 
@@ -100,6 +110,83 @@ impl World {
 
     pub async fn harness(&self, name: &str) {
         self.create(&Harness::new(name, HarnessSpec::default())).await;
+    }
+
+    /// The Harness of coding runs.
+    pub async fn coding_harness(&self) {
+        self.create(&Harness::new("coding-v1", coding())).await;
+    }
+
+    /// A Secret.
+    pub async fn secret(&self, name: &str, data: &[(&str, &str)]) {
+        let data = data
+            .iter()
+            .map(|(key, text)| ((*key).to_owned(), ByteString(text.as_bytes().to_vec())))
+            .collect();
+        let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+        self.create(&Secret { metadata, data: Some(data), ..Secret::default() }).await;
+    }
+
+    /// All that coding runs need.
+    pub async fn can_code(&self) {
+        self.coding_harness().await;
+        self.secret(meta::SSH_SECRET, &[("known_hosts", "a host key")]).await;
+    }
+
+    /// A run whose plan ann approves.
+    pub async fn run(&self, name: &str, change: impl FnOnce(&mut CodingRunSpec)) -> CodingRun {
+        let mut run = CodingRun::new(
+            name,
+            CodingRunSpec {
+                owner: "ann".to_owned(),
+                task: "Mend the greeting.".to_owned(),
+                repository: Repository {
+                    remote: "git@git.example:acme/greeting.git".to_owned(),
+                    ..Repository::default()
+                },
+                ..CodingRunSpec::default()
+            },
+        );
+        change(&mut run.spec);
+        self.create(&run).await
+    }
+
+    /// Waits until the status of a run is as it should be.
+    pub async fn run_status(
+        &self,
+        what: &str,
+        name: &str,
+        is_it: impl Fn(&CodingRunStatus) -> bool,
+    ) -> CodingRunStatus {
+        let api = self.api::<CodingRun>();
+        eventually(what, DEADLINE, || async {
+            let run = api.get(name).await?;
+            let status = run.status.unwrap_or_default();
+            let seen = run.metadata.generation == status.observed_generation;
+            ensure!(seen && is_it(&status), "{}", serde_json::to_string(&status)?);
+            anyhow::Ok(status)
+        })
+        .await
+    }
+
+    /// Waits until a run stands where it should, for this reason.
+    pub async fn stands(&self, name: &str, phase: &str, reason: &str) -> CodingRunStatus {
+        self.run_status(&format!("run {name} is {phase}, {reason}"), name, |status| {
+            status.phase.is_some_and(|it| it.as_str() == phase) && complete(status).0 == reason
+        })
+        .await
+    }
+
+    /// Reports as the API does what a harness said.
+    #[expect(clippy::disallowed_methods, reason = "the test is another writer")]
+    pub async fn report(&self, run: &str, reported: Value) {
+        let body = json!({
+            "apiVersion": "foundry.flow.life/v1alpha1",
+            "kind": "CodingRun",
+            "status": { "reported": reported },
+        });
+        let manager = PatchParams::apply(meta::manager::API_REPORTED).force();
+        self.api::<CodingRun>().patch_status(run, &manager, &Patch::Apply(&body)).await.unwrap();
     }
 
     /// An agent that should run on Harness `agent-v1`.
@@ -201,6 +288,22 @@ impl World {
         })
         .await;
     }
+}
+
+/// What a Harness of coding runs says.
+pub fn coding() -> HarnessSpec {
+    HarnessSpec {
+        command: Some("/harness-coding".to_owned()),
+        features: vec!["repo_scope".to_owned()],
+        network_role: Some(NetworkRole::Coding),
+        ..HarnessSpec::default()
+    }
+}
+
+/// Reason and message of a run's condition `Complete`.
+pub fn complete(status: &CodingRunStatus) -> (&str, &str) {
+    let found = status.conditions.iter().find(|condition| condition.type_ == "Complete");
+    found.map_or(("", ""), |condition| (&condition.reason, &condition.message))
 }
 
 /// Shows the log of the operator with a failing test. Whoever comes second finds it

@@ -8,6 +8,7 @@ use rstest::rstest;
 
 use super::*;
 use crate::conditions::Readiness;
+use crate::runtime::Limit;
 
 mod obstacles;
 mod properties;
@@ -24,6 +25,7 @@ fn in_seconds(seconds: i64) -> Time {
 fn settings() -> TemplateConfig {
     TemplateConfig {
         harness_image: "foundry-harness:dev".to_owned(),
+        harness_coding_image: "foundry-harness-coding:dev".to_owned(),
         api_url: "http://foundry-api.default:8080".to_owned(),
         evaluate_seconds: None,
         heartbeat_seconds: None,
@@ -51,6 +53,7 @@ fn fresh() -> Observed {
         parent: Parent::None,
         workloads: Vec::new(),
         draining: false,
+        missing_secret: None,
         carrier: WorkloadKind::Deployment,
     }
 }
@@ -97,7 +100,7 @@ fn made(observed: &Observed, make: &Make, plan: &Plan) -> Workload {
         Make::Deployment(it) => it.metadata.name.clone().unwrap(),
         Make::Job(it) => it.metadata.name.clone().unwrap(),
         Make::Pod(it) => it.metadata.name.clone().unwrap(),
-        Make::Rescale(name) => name.clone(),
+        Make::Rescale(name) | Make::Deadline(name, _) => name.clone(),
     };
     Workload {
         kind: observed.carrier,
@@ -107,6 +110,7 @@ fn made(observed: &Observed, make: &Make, plan: &Plan) -> Workload {
         belongs: Belongs::ToAgent,
         going: false,
         drifted: false,
+        limit: None,
         health: Health::Running,
     }
 }
@@ -219,6 +223,24 @@ fn a_finished_job_is_kept_until_the_agent_is_over() {
     observed.spec.ttl_at = Some(in_seconds(60));
     let spec = job(&planned(&observed)).spec.clone().unwrap();
     assert_eq!(spec.ttl_seconds_after_finished, Some(3_600), "long enough to be looked at");
+}
+
+/// LIFE-07, CODE-24: the deadline of a Job follows `ttlAt`, counted from its begin.
+#[test]
+fn a_moved_ttl_moves_the_deadline_of_the_job_and_rolls_nothing() {
+    let mut observed = settled(&ephemeral());
+    let began = in_seconds(-100).0;
+    observed.workloads[0].limit = Some(Limit { began, seconds: 730 });
+    assert_eq!(planned(&observed).make, None, "half a minute of difference is none");
+    observed.spec.ttl_at = Some(in_seconds(7_200));
+    let moved = Make::Deadline("foundry-agent-ann-1".to_owned(), 7_300);
+    let plan = planned(&observed);
+    assert_eq!((plan.make, plan.remove), (Some(moved), vec![]));
+    observed.workloads[0].limit = Some(Limit { began, seconds: 7_300 });
+    assert_eq!(planned(&observed).make, None);
+    observed.workloads[0].limit = Some(Limit { began, seconds: 730 });
+    observed.workloads[0].health = Health::Succeeded;
+    assert_eq!(planned(&observed).make, None, "what is over needs no more time");
 }
 
 /// LIFE-08, LIFE-09

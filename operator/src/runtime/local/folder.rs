@@ -42,6 +42,11 @@ impl Folder {
         Self { id, root, log }
     }
 
+    /// The folder itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Makes the folder, readable by this user only, and notes whose it is.
     pub fn prepare(&self) -> io::Result<()> {
         private_folder(&self.root)?;

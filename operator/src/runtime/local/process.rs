@@ -1,6 +1,8 @@
 //! One harness process: started, or found alive.
 
+use std::ffi::OsStr;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -11,6 +13,8 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessSession};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::folder::Folder;
+use super::leftovers;
+use super::secrets::Secrets;
 use crate::config::LocalConfig;
 
 /// How often the lock of a process that is not our child is looked at.
@@ -68,34 +72,44 @@ impl From<ExitStatus> for Exit {
 }
 
 /// A harness process that lives, or did a moment ago.
-pub enum Process {
+pub struct Process {
+    pid: Pid,
+    folder: Folder,
+    origin: Origin,
+}
+
+enum Origin {
     /// Started by this operator.
-    Child(Box<dyn ChildWrapper>, Pid),
+    Ours(Box<dyn ChildWrapper>),
     /// Started by an earlier operator and known by its lock.
-    Adopted(Folder, Pid),
+    Adopted,
 }
 
 impl Process {
+    /// The process that holds the lock of this folder.
+    pub fn adopted(folder: &Folder, pid: Pid) -> Self {
+        Self { pid, folder: folder.clone(), origin: Origin::Adopted }
+    }
+
     /// Its process id, which is also that of its group.
     pub fn id(&self) -> Pid {
-        match self {
-            Self::Child(_, pid) | Self::Adopted(_, pid) => *pid,
-        }
+        self.pid
     }
 
     /// Resolves when the process has ended; what it started and left ends with it, as
     /// everything in a container does.
     pub async fn ended(&mut self) -> Exit {
-        let exit = match self {
-            Self::Child(child, _) => child.wait().await.map_or(Exit::Unknown, Exit::from),
-            Self::Adopted(folder, _) => {
-                while folder.holder().is_some() {
+        let exit = match &mut self.origin {
+            Origin::Ours(child) => child.wait().await.map_or(Exit::Unknown, Exit::from),
+            Origin::Adopted => {
+                while self.folder.holder().is_some() {
                     tokio::time::sleep(LOOK).await;
                 }
                 Exit::Unknown
             }
         };
-        signal(self.id(), Signal::KILL);
+        signal(self.pid, Signal::KILL);
+        leftovers::end(self.folder.root());
         exit
     }
 
@@ -122,11 +136,17 @@ fn signal(group: Pid, signal: Signal) {
 }
 
 /// Starts the harness of a Pod in a session of its own.
-pub fn start(folder: &Folder, container: &Container, config: &LocalConfig) -> io::Result<Process> {
+pub fn start(
+    folder: &Folder,
+    container: &Container,
+    secrets: &Secrets,
+    config: &LocalConfig,
+) -> io::Result<Process> {
     let mounts = container.volume_mounts.as_deref().unwrap_or_default();
     for mount in mounts {
         folder.prepare_mount(&mount.mount_path)?;
     }
+    secrets.place(folder)?;
     // The last life's process id must not be taken for this one's.
     std::fs::write(folder.lock(), "")?;
     let log = folder.open_log()?;
@@ -141,6 +161,7 @@ pub fn start(folder: &Folder, container: &Container, config: &LocalConfig) -> io
             .env_clear()
             .env("PATH", &config.path)
             .envs(environment(folder, container, mounts))
+            .envs(secrets.variables().map(|(name, value)| (name, OsStr::from_bytes(value))))
             .env("FOUNDRY_LOCK_FILE", folder.lock())
             .stdin(Stdio::null())
             .stdout(log)
@@ -161,7 +182,7 @@ pub fn start(folder: &Folder, container: &Container, config: &LocalConfig) -> io
         .and_then(|id| i32::try_from(id).ok())
         .and_then(Pid::from_raw)
         .ok_or_else(|| io::Error::other("the process ended before it had an id"))?;
-    Ok(Process::Child(child, pid))
+    Ok(Process { pid, folder: folder.clone(), origin: Origin::Ours(child) })
 }
 
 /// The executable in our folder that stands for the program in the image.
@@ -172,7 +193,7 @@ fn program(container: &Container, config: &LocalConfig) -> io::Result<PathBuf> {
         .ok_or_else(|| io::Error::other("the harness names no program; set spec.command"))
 }
 
-/// The container's environment, with paths of mounts led into their folders.
+/// The container's plain environment, with paths of mounts led into their folders.
 fn environment(
     folder: &Folder,
     container: &Container,
@@ -182,6 +203,7 @@ fn environment(
         .env
         .iter()
         .flatten()
+        .filter(|variable| variable.value_from.is_none())
         .map(|variable| {
             let value = variable.value.clone().unwrap_or_default();
             let mount = mounts.iter().find(|mount| {
@@ -203,6 +225,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
 
+    use k8s_openapi::api::core::v1::EnvVar;
     use testenv::eventually;
 
     use super::super::PodId;
@@ -234,6 +257,11 @@ sh -c 'trap "" TERM; echo $$ > child.new; mv child.new child; sleep 60' &
         let container = Container {
             command: Some(vec!["/harness".to_owned()]),
             working_dir: Some("/work".to_owned()),
+            env: Some(vec![EnvVar {
+                name: "HOME".to_owned(),
+                value: Some("/work".to_owned()),
+                value_from: None,
+            }]),
             volume_mounts: Some(vec![VolumeMount {
                 name: "work".to_owned(),
                 mount_path: "/work".to_owned(),
@@ -241,7 +269,8 @@ sh -c 'trap "" TERM; echo $$ > child.new; mv child.new child; sleep 60' &
             }]),
             ..Container::default()
         };
-        (start(&folder, &container, &config).unwrap(), folder.mount("/work").join("child"))
+        let process = start(&folder, &container, &Secrets::default(), &config).unwrap();
+        (process, folder.mount("/work").join("child"))
     }
 
     async fn child(file: &Path) -> String {
@@ -278,5 +307,28 @@ sh -c 'trap "" TERM; echo $$ > child.new; mv child.new child; sleep 60' &
             started(dir.path(), "until [ -e child ]; do sleep 0.05; done; exit 3");
         assert_eq!(process.ended().await, Exit::Status(3));
         is_gone(&child(&file).await).await;
+    }
+
+    /// OPS-01, LIFE-09: the commands of a coding harness are in sessions of their own.
+    #[tokio::test]
+    async fn a_command_in_a_session_of_its_own_ends_with_the_process_that_was_killed() {
+        let dir = tempfile::tempdir().unwrap();
+        let then = "until [ -e child ]; do sleep 0.05; done; rm child\n\
+                    setsid sh -c 'echo $$ > child.new; mv child.new child; sleep 60' &\n\
+                    while :; do sleep 0.05; done";
+        let (mut process, file) = started(dir.path(), then);
+        eventually("the command is in another group", Duration::from_secs(20), || async {
+            let pid = std::fs::read_to_string(&file).map_err(|error| error.to_string())?;
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
+                .map_err(|error| error.to_string())?;
+            let group = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(2));
+            let own = process.id().as_raw_nonzero().to_string();
+            if group == Some(&own) { Err(stat) } else { Ok(()) }
+        })
+        .await;
+        let command = child(&file).await;
+        kill_process_group(process.id(), Signal::KILL).unwrap();
+        assert_eq!(process.ended().await, Exit::Signal(9));
+        is_gone(&command).await;
     }
 }

@@ -4,14 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Container, Pod, PodStatus};
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, PodStatus};
 use rustix::process::Pid;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::Parts;
 use super::folder::Folder;
+use super::leftovers;
 use super::process::{self, Exit, Process};
+use super::secrets::{self, Secrets, Unready};
 use super::status::{self, Life};
 use super::token;
 use crate::apply;
@@ -33,6 +35,10 @@ const REPORT_AGAIN: Duration = Duration::from_secs(2);
 const RENEW_AGAIN: Duration = Duration::from_secs(10);
 /// How often the size of a log is looked at.
 const BOUND_LOG_AGAIN: Duration = Duration::from_mins(1);
+/// How often a Secret that is missing is looked for.
+const SECRET_AGAIN: Duration = Duration::from_secs(5);
+/// How often mounted Secrets are read again, as kubelets do.
+const REFRESH_AGAIN: Duration = Duration::from_mins(1);
 /// Name of the volume that holds the token.
 const TOKEN_VOLUME: &str = "token";
 
@@ -53,6 +59,8 @@ enum Ended {
     ByItself(Exit, Duration),
     /// It could not be begun.
     NeverBegun(String),
+    /// What it is to be given is not there yet.
+    Unready(Unready),
     /// Its Pod is gone, and so is the process.
     WithItsPod,
     /// It lives; the operator leaves.
@@ -77,12 +85,11 @@ impl Supervisor {
     /// whether it ended for good.
     pub async fn run(mut self) -> bool {
         let pod = Arc::clone(&self.pod);
-        let Some(container) = pod.spec.as_ref().and_then(|spec| spec.containers.first()) else {
-            return false;
-        };
+        let Some(spec) = pod.spec.as_ref() else { return false };
+        let Some(container) = spec.containers.first() else { return false };
         let mut crashes = 0;
         loop {
-            let why = match self.one_life(container).await {
+            let why = match self.one_life(spec, container).await {
                 Ended::WithItsPod => {
                     self.folder.remove();
                     return false;
@@ -100,6 +107,16 @@ impl Supervisor {
                 Ended::NeverBegun(why) => {
                     crashes += 1;
                     why
+                }
+                Ended::Unready(Unready { reason, message }) => {
+                    let seconds = SECRET_AGAIN.as_secs();
+                    let message = format!("{message}; looked for every {seconds} s");
+                    if !self.wait(container, &Life::Waiting { reason, message }, SECRET_AGAIN).await
+                    {
+                        self.leave_or_remove();
+                        return false;
+                    }
+                    continue;
                 }
             };
             let wait = backoff(crashes);
@@ -120,7 +137,7 @@ impl Supervisor {
     }
 
     /// One process from its begin or adoption to its end.
-    async fn one_life(&mut self, container: &Container) -> Ended {
+    async fn one_life(&mut self, spec: &PodSpec, container: &Container) -> Ended {
         let (gone, leave) = (self.gone.clone(), self.leave.clone());
         let renew = tokio::select! {
             renewed = self.renew_token(container) => renewed,
@@ -133,13 +150,15 @@ impl Supervisor {
             Err(why) if self.folder.holder().is_some() => Instant::now() + self.not_renewed(&why),
             Err(why) => return Ended::NeverBegun(why),
         };
-        let (mut process, since) = match self.begin(container).await {
+        let (mut process, since) = match self.begin(spec, container).await {
             Ok(begun) => begun,
             Err(ended) => return ended,
         };
         let begun = Instant::now();
         let wanted = status::of(container, &Life::Running(since), self.restarts);
         let mut bound_log_at = begun;
+        let refreshes = secrets::has_files(spec, container);
+        let mut refresh_at = begun + REFRESH_AGAIN;
         loop {
             let report_again =
                 if self.report(&wanted).await { Duration::MAX } else { REPORT_AGAIN };
@@ -156,6 +175,10 @@ impl Supervisor {
                     let after = renewed.unwrap_or_else(|why| self.not_renewed(&why));
                     renew_at = Instant::now() + after;
                 }
+                () = tokio::time::sleep_until(refresh_at), if refreshes => {
+                    self.refresh_secrets(spec, container).await;
+                    refresh_at = Instant::now() + REFRESH_AGAIN;
+                }
                 () = tokio::time::sleep_until(bound_log_at) => {
                     self.bound_log();
                     bound_log_at = Instant::now() + BOUND_LOG_AGAIN;
@@ -167,19 +190,27 @@ impl Supervisor {
     /// Adopts the living process, or starts one and waits until it holds its lock.
     async fn begin(
         &self,
+        spec: &PodSpec,
         container: &Container,
     ) -> Result<(Process, k8s_openapi::jiff::Timestamp), Ended> {
         let now = self.parts.clock.now();
         if let Some(pid) = self.folder.holder() {
             tracing::info!(pod = self.folder.id.name, "adopted a living harness");
             let since = status::running_since(&self.pod).unwrap_or(now);
-            return Ok((Process::Adopted(self.folder.clone(), pid), since));
+            return Ok((Process::adopted(&self.folder, pid), since));
         }
+        // What a process left that ended while nobody looked.
+        leftovers::end(self.folder.root());
         if self.runs_once() && self.folder.written_pid().is_some() {
-            // It ran, and ended while nobody looked: once is once.
+            // It ran: once is once.
             return Err(Ended::ByItself(Exit::Unknown, Duration::ZERO));
         }
-        let mut process = process::start(&self.folder, container, &self.parts.config)
+        let secrets = tokio::select! {
+            secrets = self.read_secrets(spec, container) => secrets.map_err(Ended::Unready)?,
+            () = self.gone.cancelled() => return Err(Ended::WithItsPod),
+            () = self.leave.cancelled() => return Err(Ended::NotYet),
+        };
+        let mut process = process::start(&self.folder, container, &secrets, &self.parts.config)
             .map_err(|error| Ended::NeverBegun(error.to_string()))?;
         self.parts.metrics.process_started();
         let begun = Instant::now();
@@ -240,6 +271,30 @@ impl Supervisor {
         token::store(&folder.join("token"), &token)
             .map_err(|error| format!("failed to store its token: {error}"))?;
         Ok(after)
+    }
+
+    async fn read_secrets(
+        &self,
+        spec: &PodSpec,
+        container: &Container,
+    ) -> Result<Secrets, Unready> {
+        secrets::read(&self.parts.client, &self.folder.id.namespace, spec, container).await
+    }
+
+    /// Puts mounted Secrets in place as they are now. One that is gone leaves its files:
+    /// the process goes on with what it was given.
+    async fn refresh_secrets(&self, spec: &PodSpec, container: &Container) {
+        let pod = &self.folder.id.name;
+        match self.read_secrets(spec, container).await {
+            Ok(secrets) => {
+                if let Err(error) = secrets.place(&self.folder) {
+                    tracing::warn!(%error, pod, "failed to place mounted Secrets");
+                }
+            }
+            Err(Unready { reason, message }) => {
+                tracing::debug!(pod, reason, message, "mounted Secrets are not read again");
+            }
+        }
     }
 
     /// Says why a token is not renewed, and when to try again.
@@ -323,8 +378,9 @@ impl Supervisor {
 /// Ends a process whose Pod is gone, and takes its folder away.
 pub async fn end_orphan(folder: &Folder) {
     if let Some(pid) = folder.holder() {
-        Process::Adopted(folder.clone(), pid).end().await;
+        Process::adopted(folder, pid).end().await;
     }
+    leftovers::end(folder.root());
     folder.remove();
 }
 

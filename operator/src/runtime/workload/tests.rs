@@ -121,6 +121,68 @@ fn a_job_ends_by_its_condition(#[case] kind: &str, #[case] health: Health) {
     assert_eq!(Workload::from_job(&job, &[], "uid-ann").health, health);
 }
 
+/// What killed a pod is told, and not that its Job gave up.
+#[rstest]
+#[case::out_of_memory(
+    json!({ "phase": "Failed", "containerStatuses": [{
+        "name": "harness", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+        "state": { "terminated": { "reason": "OOMKilled", "exitCode": 137 } },
+    }]}),
+    "OOMKilled: its process ended with exit status 137"
+)]
+#[case::evicted(
+    json!({ "phase": "Failed", "reason": "Evicted", "message": "low on memory" }),
+    "Evicted: low on memory"
+)]
+fn a_job_that_gave_up_says_what_its_last_pod_died_of(#[case] status: Value, #[case] why: &str) {
+    let job: Job = object(json!({
+        "metadata": metadata("Agent", "uid-ann"),
+        "status": { "conditions": [{
+            "type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "no",
+        }]},
+    }));
+    let at = |second: &str, status: &Value| -> Pod {
+        let mut metadata = metadata("Job", "uid-it");
+        metadata["creationTimestamp"] = json!(format!("2030-01-01T00:00:{second}Z"));
+        object(json!({ "metadata": metadata, "status": status }))
+    };
+    let drained = json!({ "phase": "Failed", "reason": "Terminated", "message": "node drained" });
+    let (earlier, last) = (at("01", &drained), at("02", &status));
+    let health = Workload::from_job(&job, &[&last, &earlier], "uid-ann").health;
+    assert_eq!(health, Health::Failed(why.to_owned()));
+}
+
+/// A pod that was drained long before is not what ran out of time.
+#[test]
+fn a_job_that_ran_out_of_time_says_so_whatever_its_drained_pods_died_of() {
+    let job: Job = object(json!({
+        "metadata": metadata("Agent", "uid-ann"),
+        "status": { "conditions": [{
+            "type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too long",
+        }]},
+    }));
+    let drained: Pod = object(json!({
+        "metadata": metadata("Job", "uid-it"),
+        "status": { "phase": "Failed", "reason": "Terminated", "message": "node drained" },
+    }));
+    let health = Workload::from_job(&job, &[&drained], "uid-ann").health;
+    assert_eq!(health, Health::Failed("DeadlineExceeded: too long".to_owned()));
+}
+
+#[test]
+fn how_long_a_job_may_run_is_counted_from_its_begin() {
+    let mut metadata = metadata("Agent", "uid-ann");
+    metadata["uid"] = json!("uid-job");
+    let job: Job = object(json!({
+        "metadata": metadata,
+        "spec": { "activeDeadlineSeconds": 90, "template": {} },
+        "status": { "startTime": "2030-01-01T00:00:00Z" },
+    }));
+    let began = "2030-01-01T00:00:00Z".parse().unwrap();
+    let limit = Workload::from_job(&job, &[], "uid-ann").limit;
+    assert_eq!(limit, Some(Limit { began, seconds: 90 }));
+}
+
 /// LIFE-09: a drained node ends a pod and not the Job, which makes it again elsewhere.
 #[rstest]
 #[case::drained(json!({ "phase": "Failed", "reason": "Terminated", "message": "node drained" }))]

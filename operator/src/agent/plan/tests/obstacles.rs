@@ -28,6 +28,48 @@ fn a_missing_harness_is_waited_for_and_takes_nothing_down() {
     assert!(plan.make.is_some());
 }
 
+fn on_a_repository() -> Observed {
+    let mut observed = ephemeral();
+    observed.spec.repository = Some(foundry_crds::coding_run::Repository::default());
+    observed
+}
+
+fn coding() -> HarnessSpec {
+    HarnessSpec { features: vec!["repo_scope".to_owned()], ..HarnessSpec::default() }
+}
+
+/// CODE-09
+#[test]
+fn an_agent_with_a_repository_waits_for_a_harness_that_can_work_on_it() {
+    let mut observed = on_a_repository();
+    let plan = planned(&observed);
+    assert_eq!((plan.make, plan.outlook.reason), (None, reason::HARNESS_LACKS_FEATURE));
+    assert_eq!(plan.outlook.readiness, Readiness::Stalled);
+    observed.harness = Some(HarnessSpec { host: Some(HarnessHost::Chat), ..coding() });
+    let plan = planned(&observed);
+    assert_eq!((plan.make, plan.outlook.reason), (None, reason::HARNESS_LACKS_FEATURE));
+    assert!(plan.outlook.message.contains("has no pods"), "{}", plan.outlook.message);
+    observed.harness = Some(coding());
+    assert!(planned(&observed).make.is_some(), "it heals untouched");
+}
+
+/// WORK-12: what is missing is waited for, and said.
+#[test]
+fn a_pod_that_waits_for_its_secret_says_which_and_heals() {
+    let mut observed = on_a_repository();
+    observed.harness = Some(coding());
+    let mut observed = settled(&observed);
+    observed.workloads[0].health = Health::Waiting("ContainerCreating".to_owned());
+    observed.missing_secret = Some("foundry-harness-ssh");
+    let plan = planned(&observed);
+    assert_eq!((plan.make, plan.look_again), (None, MISSING_AGAIN));
+    assert_eq!(plan.outlook.reason, reason::SECRET_NOT_FOUND);
+    assert_eq!(plan.outlook.readiness, Readiness::Reconciling);
+    assert!(plan.outlook.message.contains("\"foundry-harness-ssh\" not found"));
+    observed.workloads[0].health = Health::Running;
+    assert_eq!(planned(&observed).outlook.reason, reason::RUNNING);
+}
+
 /// LIFE-20
 #[test]
 fn the_later_agent_of_a_slug_is_stalled_and_starts_nothing() {

@@ -1,0 +1,34 @@
+//! Performs a plan and says what the cluster refused.
+
+use super::plan::{Action, Plan};
+use crate::agent::apply::Applied;
+use crate::apply;
+use crate::context::Context;
+use crate::error::Error;
+
+/// Makes or edits the run's agent.
+pub async fn apply(context: &Context, plan: &Plan) -> Result<Applied, Error> {
+    match perform(context, plan).await {
+        Ok(()) => Ok(Applied::Done),
+        Err(error) => match error.refusal() {
+            Some(words) => Ok(Applied::Refused(words.to_owned())),
+            None => Err(error),
+        },
+    }
+}
+
+async fn perform(context: &Context, plan: &Plan) -> Result<(), Error> {
+    let verb = match &plan.action {
+        None => return Ok(()),
+        Some(Action::Create(agent)) => {
+            apply::create_agent(&context.client, agent).await?;
+            "create"
+        }
+        Some(Action::Edit(version, edit)) => {
+            apply::edit_agent(&context.client, version, &**edit).await?;
+            "edit"
+        }
+    };
+    context.metrics.written(verb, "Agent");
+    Ok(())
+}
