@@ -103,7 +103,8 @@ impl Issuer {
         let signer =
             Arc::new(Signer { url: format!("http://{address}"), keys: RwLock::new(vec![key]) });
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        tasks.spawn(serve::accept(listener, signer.clone(), stop.clone(), tasks.clone()));
+        let routes = serve::Routes(signer.clone());
+        tasks.spawn(crate::http::accept(listener, routes, stop.clone(), tasks.clone()));
         Ok(Self { signer, address, stop, tasks })
     }
 

@@ -17,9 +17,9 @@ struct Args {
     /// Address to listen on; port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Script file, YAML or JSON.
-    #[arg(long)]
-    script: PathBuf,
+    /// Script file, YAML or JSON; given more than once, what the first says comes first.
+    #[arg(long, required = true)]
+    script: Vec<PathBuf>,
     /// File to write the port to.
     #[arg(long)]
     port_file: Option<PathBuf>,
@@ -40,7 +40,8 @@ async fn serve(args: Args) -> anyhow::Result<()> {
     if args.die_with_parent {
         process::die_with_parent()?;
     }
-    let script = ScriptFile::read(&args.script)?;
+    let scripts = args.script.iter().map(|file| ScriptFile::read(file));
+    let scripts = scripts.collect::<anyhow::Result<Vec<_>>>()?;
     let server = ModelServer::listen(args.listen)
         .await
         .with_context(|| format!("failed to listen on {}", args.listen))?;
@@ -50,7 +51,9 @@ async fn serve(args: Args) -> anyhow::Result<()> {
         opened.with_context(|| format!("failed to write requests to {}", file.display()))?;
         server.capture_to(file);
     }
-    script.play_on(&server);
+    for script in scripts {
+        script.play_on(&server);
+    }
     if let Some(file) = &args.port_file {
         process::write_port(file, server.address().port())?;
     }

@@ -90,6 +90,8 @@ pub struct Captured {
     pub number: usize,
     /// Its place in its conversation, from 1.
     pub nth: usize,
+    /// When it was read, in microseconds since 1970.
+    pub at: u64,
     /// The protocol.
     pub wire: Wire,
     /// Path and query.
@@ -212,7 +214,7 @@ impl Captured {
             })
             .collect();
         json!({
-            "number": self.number, "nth": self.nth, "wire": self.wire.name(), "path": self.path,
+            "number": self.number, "nth": self.nth, "at": self.at, "wire": self.wire.name(), "path": self.path,
             "headers": headers, "body": self.body, "violations": self.violations,
         })
     }

@@ -15,7 +15,9 @@ pub struct When {
     system_lacks: Option<String>,
     result: Option<bool>,
     result_of: Option<String>,
+    result_contains: Option<String>,
     tool: Option<String>,
+    tool_lacks: Option<String>,
     header: Option<(String, String)>,
     agent: Option<String>,
     model: Option<String>,
@@ -71,10 +73,24 @@ impl When {
         self
     }
 
+    /// A result at the end of the conversation contains this.
+    #[must_use]
+    pub fn result_contains(mut self, text: impl Into<String>) -> Self {
+        self.result_contains = Some(text.into());
+        self
+    }
+
     /// This tool is offered.
     #[must_use]
     pub fn tool(mut self, name: impl Into<String>) -> Self {
         self.tool = Some(name.into());
+        self
+    }
+
+    /// This tool is not offered.
+    #[must_use]
+    pub fn tool_lacks(mut self, name: impl Into<String>) -> Self {
+        self.tool_lacks = Some(name.into());
         self
     }
 
@@ -121,7 +137,9 @@ impl When {
             system_lacks,
             result,
             result_of,
+            result_contains,
             tool,
+            tool_lacks,
             header,
             agent,
             model,
@@ -138,7 +156,11 @@ impl When {
             && holds(system_lacks.as_ref(), |part| !contains(&request.system(), part))
             && holds(result.as_ref(), |present| results.is_empty() != *present)
             && holds(result_of.as_ref(), |tool| results.iter().any(|one| one.tool == *tool))
+            && holds(result_contains.as_ref(), |part| {
+                results.iter().any(|one| contains(&one.content, part))
+            })
             && holds(tool.as_ref(), |name| request.tools().contains(name))
+            && holds(tool_lacks.as_ref(), |name| !request.tools().contains(name))
             && holds(header.as_ref(), |(name, value)| request.header(name) == Some(value))
             && holds(agent.as_ref(), |id| request.header("x-flow-agent-id") == Some(id))
             && holds(model.as_ref(), |name| request.model() == name)

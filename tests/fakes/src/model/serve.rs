@@ -93,6 +93,7 @@ async fn serve(
     let captured = Captured {
         number: 0,
         nth: 0,
+        at: crate::http::now_micros(),
         wire,
         path,
         headers: headers.collect(),

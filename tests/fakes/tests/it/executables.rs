@@ -1,4 +1,4 @@
-//! Both executables: a port out, a line, a clean end, one clear line on bad input.
+//! The executables: a port out, a line, a clean end, one clear line on bad input.
 
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -59,7 +59,12 @@ async fn the_scripted_model_plays_the_quickstart_and_ends_on_sigterm() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/quickstart.yaml");
     let (port_file, capture) = (path("port"), path("captured.jsonl"));
-    let args = ["--script", script, "--port-file", &port_file, "--capture", &capture];
+    // What the first script says comes before what the second says.
+    let last = path("last.yaml");
+    std::fs::write(&last, "rules: [{reply: {text: never}}]").unwrap();
+    let scripts = ["--script", script, "--script", &last];
+    let files = ["--port-file", &port_file, "--capture", &capture];
+    let args = [scripts, files].concat();
     let model = Running::start(env!("CARGO_BIN_EXE_scripted-model"), &args);
     let port = port(Path::new(&port_file)).await;
     let url = || format!("http://127.0.0.1:{port}/v1/chat/completions");
@@ -153,4 +158,90 @@ fn bad_input_is_one_clear_line_and_a_failure() {
     let words = String::from_utf8(ended.stderr).unwrap();
     assert_eq!(ended.status.code(), Some(1));
     assert!(words.contains(&address) && words.contains("in use"), "{words}");
+}
+
+fn git(folder: &Path, key_dir: &Path, arguments: &[&str]) -> Output {
+    let ssh = format!(
+        "ssh -F none -o BatchMode=yes -o IdentitiesOnly=yes -i '{0}/client_key' \
+         -o StrictHostKeyChecking=yes -o 'UserKnownHostsFile=\"{0}/known_hosts\"'",
+        key_dir.display()
+    );
+    let mut git = Command::new("git");
+    git.args(["-c", "user.name=Bea", "-c", "user.email=bea@example.com"]).args(arguments);
+    git.current_dir(folder).env("GIT_SSH_COMMAND", ssh).output().unwrap()
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// A push to the one and a pull request at the other, with faults by file and a restart.
+#[tokio::test]
+async fn the_git_server_and_the_stand_in_for_github_serve_one_folder() {
+    let folder = tempfile::Builder::new().prefix("both of them ").tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    std::fs::create_dir(path("files")).unwrap();
+    std::fs::write(path("files/greeting.txt"), "hello\n").unwrap();
+    let (repositories, keys, git_faults) = (path("bare ones"), path("keys"), path("git.json"));
+    let init = format!("acme/greeting={}", path("files"));
+    let start = async |listen: &str| {
+        let port_file = path("git port");
+        let args = ["--listen", listen, "--repositories", &repositories, "--key-dir", &keys];
+        let more = ["--faults", &git_faults, "--init-from", &init, "--port-file", &port_file];
+        let program = env!("CARGO_BIN_EXE_git-ssh-server");
+        let server = Running::start(program, &[args.as_slice(), &more].concat());
+        let port = port(Path::new(&port_file)).await;
+        std::fs::remove_file(port_file).unwrap();
+        (server, port)
+    };
+    let (server, git_port) = start("127.0.0.1:0").await;
+
+    let (token, record) = (path("token"), path("record.jsonl"));
+    std::fs::write(&token, "ghp_demo\n").unwrap();
+    let port_file = path("github port");
+    let args = ["--repositories", &repositories, "--token-file", &token, "--record", &record];
+    let more = ["--port-file", port_file.as_str()];
+    let program = env!("CARGO_BIN_EXE_github-stand-in");
+    let github = Running::start(program, &[args.as_slice(), &more].concat());
+    let github_port = port(Path::new(&port_file)).await;
+
+    let key_dir = folder.path().join("keys");
+    let run = |arguments: &[&str]| git(folder.path(), &key_dir, arguments);
+    let remote = format!("ssh://git@127.0.0.1:{git_port}/acme/greeting.git");
+    let cloned = run(&["clone", "--quiet", &remote, "clone"]);
+    assert!(cloned.status.success(), "{}", words(&cloned));
+    let commit = ["-C", "clone", "commit", "--quiet", "--allow-empty", "--message", "Work"];
+    assert!(run(&commit).status.success());
+    std::fs::write(&git_faults, r#"{"refuse_pushes": [{"message": "not today"}]}"#).unwrap();
+    let push = ["-C", "clone", "push", "--quiet", "origin", "HEAD:flow/work"];
+    let refused = run(&push);
+    assert!(!refused.status.success() && words(&refused).contains("remote: not today"));
+    std::fs::write(&git_faults, "").unwrap();
+    let pushed = run(&push);
+    assert!(pushed.status.success(), "{}", words(&pushed));
+
+    let client = reqwest::Client::builder().no_proxy().user_agent("test").build().unwrap();
+    let url = format!("http://127.0.0.1:{github_port}/repos/acme/greeting/pulls");
+    let body = json!({"title": "Work", "head": "flow/work", "base": "main"});
+    let made = client.post(url).bearer_auth("ghp_demo").json(&body).send().await.unwrap();
+    assert_eq!(made.status(), 201);
+    let line = std::fs::read_to_string(&record).unwrap();
+    let line: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&line["kind"], &line["number"]), (&json!("created"), &json!(1)));
+
+    let ended = server.terminate();
+    assert!(ended.status.success(), "{ended:?}");
+    let said = String::from_utf8(ended.stdout).unwrap();
+    assert_eq!(said, format!("git-ssh-server listens on ssh://127.0.0.1:{git_port}\n"));
+    // Started again on its port, it has the key that clients know, and what was pushed.
+    let (server, again) = start(&format!("127.0.0.1:{git_port}")).await;
+    assert_eq!(again, git_port);
+    let listed = run(&["ls-remote", &remote, "flow/work"]);
+    assert!(words(&listed).contains("refs/heads/flow/work"), "{}", words(&listed));
+    std::fs::write(&git_faults, r#"{"hangs": true}"#).unwrap();
+    assert!(!run(&["ls-remote", &remote]).status.success());
+    let complained = server.terminate();
+    assert_eq!(complained.status.code(), Some(1));
+    assert!(words(&complained).contains("unknown field `hangs`"), "{complained:?}");
+    assert!(github.terminate().status.success());
 }

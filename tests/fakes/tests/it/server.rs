@@ -108,6 +108,30 @@ async fn blanks_are_filled_from_the_request() {
 }
 
 #[tokio::test]
+async fn a_rule_may_ask_what_a_result_says_and_what_is_not_offered() {
+    let model = ModelServer::start().await;
+    model.on((When::any().result_contains("refused"), Reply::text("again")));
+    model.on((When::any().tool_lacks("finish"), Reply::text("planning")));
+    model.on((When::any().tool("finish"), Reply::text("building")));
+    let tool = |name: &str| json!([{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}}]);
+    let mut asked = body("go on");
+    let said = async |asked: &Value| {
+        ask(&model, asked).await.1["choices"][0]["message"]["content"].clone()
+    };
+    asked["tools"] = tool("recall");
+    assert_eq!(said(&asked).await, "planning");
+    asked["tools"] = tool("finish");
+    assert_eq!(said(&asked).await, "building");
+    let call = json!({"id": "a", "type": "function",
+        "function": {"name": "finish", "arguments": "{}"}});
+    let conversation = asked["messages"].as_array_mut().unwrap();
+    conversation.push(json!({"role": "assistant", "content": null, "tool_calls": [call]}));
+    conversation.push(json!({"role": "tool", "tool_call_id": "a", "content": "refused: no check"}));
+    assert_eq!(said(&asked).await, "again");
+    model.finish().unwrap();
+}
+
+#[tokio::test]
 async fn the_window_and_the_key_are_enforced() {
     let model = ModelServer::start().await;
     model.enforce_window(100);
@@ -164,6 +188,7 @@ async fn requests_are_captured_as_lines_without_their_keys() {
     assert!(!text.contains("sk-secret"), "{text}");
     let line: Value = serde_json::from_str(text.trim_end()).unwrap();
     assert_eq!(line["wire"], "openai");
+    assert!(line["at"].as_u64().unwrap() > 1_700_000_000_000_000, "{line}");
     assert_eq!(line["body"], body("so?"));
     assert_eq!(line["headers"]["authorization"], "…");
 }

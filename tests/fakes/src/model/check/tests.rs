@@ -11,6 +11,7 @@ fn captured(wire: Wire, body: &Value) -> Captured {
     Captured {
         number: 1,
         nth: 1,
+        at: 0,
         wire,
         path: "/v1".to_owned(),
         headers: headers.into_iter().map(own).collect(),
