@@ -14,20 +14,14 @@ use foundry_platform::clock::Clock;
 use foundry_platform::events::{EventLog, kind};
 use foundry_platform::gate::{Blocked, CLOSED_FOR, Gate};
 use foundry_platform::heartbeat::Vitals;
+use foundry_platform::relay::{self, Broker, Route};
 use foundry_platform::runs::Recorder;
 use tokio::sync::watch;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::prompt::{self, Identity};
-use crate::relay::{self, Broker, Route};
 use crate::start::{Observed, Start};
 use crate::working_set::WorkingSet;
-
-/// How often a model is looked for before it counts as unknown.
-const MODEL_LOOKS: u32 = 6;
-/// Between two looks.
-const BETWEEN_MODEL_LOOKS: Duration = Duration::from_millis(250);
 
 /// Everything a cycle needs.
 pub(crate) struct Agent {
@@ -194,21 +188,9 @@ impl Agent {
             async { self.api.thoughts().await.map_err(Unreadable::Api) },
             async { self.api.tools().await.map_err(Unreadable::Catalog) },
             async { self.api.harness(&agent.harness_id).await.map_err(Unreadable::Catalog) },
-            async { self.route(&agent.model).await.map_err(Unreadable::Api) },
+            async { relay::find_route(&*self.api, &agent.model).await.map_err(Unreadable::Api) },
         )?;
         Ok(Read { thoughts, tools, harness, route })
-    }
-
-    /// How to reach the agent's model. One that was made together with its agent may
-    /// show in the catalog a moment later, and is worth the moment.
-    async fn route(&self, model: &str) -> Result<Route, ClientError> {
-        for _ in 0..MODEL_LOOKS {
-            if let Some(route) = relay::route(&self.api.models().await?, model) {
-                return Ok(route);
-            }
-            sleep(BETWEEN_MODEL_LOOKS).await;
-        }
-        Ok(relay::UNKNOWN)
     }
 
     /// Says what could not be read, once for each cause.

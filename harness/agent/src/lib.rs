@@ -5,11 +5,8 @@
 //! life. It knows its API, its own agent and its token, and nothing else: no
 //! Kubernetes, no database, no provider key.
 
-pub mod lifeline;
-pub mod lock;
 pub mod process;
 pub mod prompt;
-pub mod relay;
 pub mod settings;
 pub mod start;
 pub mod working_set;

@@ -10,6 +10,7 @@ use foundry_platform::clock::Clock;
 use foundry_platform::events::{event_log, kind};
 use foundry_platform::heartbeat::{self, Vitals};
 use foundry_platform::inbox::Inbox;
+use foundry_platform::relay::Broker;
 use foundry_platform::runs::Recorder;
 use foundry_platform::tools;
 use serde_json::json;
@@ -19,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::agent::{Agent, Mind};
-use crate::relay::Broker;
 use crate::wakes::Wakes;
 
 /// How long the last run records may take to be stored.

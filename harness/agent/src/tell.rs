@@ -1,37 +1,22 @@
-//! The host of a run: calls the broker, keeps time, and tells what happens, line by
-//! line (LOOP-21, LOOP-23 to LOOP-25).
-
-use std::sync::Arc;
-use std::time::Duration;
+//! The host of a cycle: what the shared teller tells, and what the cycle log keeps of it.
 
 use async_trait::async_trait;
 use foundry_client::LogLevel;
-use foundry_kernel::{Control, Entry, Event, Failure, Host, ModelCall, Outcome, Settled, Stop};
+use foundry_kernel::{Control, Event, Host, ModelCall, Outcome, Stop};
 use foundry_llm::{LlmError, Reply};
-use foundry_platform::clock::Clock;
-use foundry_platform::events::{EventLog, kind};
+use foundry_platform::events::kind;
 use foundry_platform::narrate;
-use foundry_platform::text::instant;
+use foundry_platform::tell::{self, Ended, Means};
 use jiff::Timestamp;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::relay::{Broker, Route};
 use crate::working_set::Lookup;
 
 /// One run, hosted.
 pub(crate) struct Teller {
-    broker: Arc<dyn Broker>,
-    route: Route,
-    clock: Clock,
-    log: EventLog,
-    run: Uuid,
-    control: Control,
-    /// Calls that have begun, by id.
-    begun: Vec<(String, String)>,
+    teller: tell::Teller,
     lookups: Vec<Lookup>,
-    context_percent: Option<u8>,
 }
 
 /// What was learnt while telling.
@@ -43,130 +28,58 @@ pub(crate) struct Told {
 }
 
 impl Teller {
-    pub(crate) fn new(
-        broker: Arc<dyn Broker>,
-        route: Route,
-        clock: Clock,
-        log: EventLog,
-        run: Uuid,
-        stop: &CancellationToken,
-    ) -> Self {
-        Self {
-            broker,
-            route,
-            clock,
-            log,
-            run,
-            control: Control::under(stop),
-            begun: Vec::new(),
-            lookups: Vec::new(),
-            context_percent: None,
-        }
+    pub(crate) fn new(means: Means, run: Uuid, stop: &CancellationToken) -> Self {
+        Self { teller: tell::Teller::new(means, run, stop), lookups: Vec::new() }
     }
 
     /// Tells how the run ended.
     pub(crate) fn finish(self, outcome: &Outcome) -> Told {
+        let Self { teller, lookups } = self;
         match &outcome.stop {
+            // LOOP-23
             Stop::EndTurn => {
-                self.line(
-                    kind::STEP,
-                    LogLevel::Info,
-                    &narrate::done(outcome.turns, outcome.text()),
-                );
+                let line = narrate::done(outcome.turns, outcome.text());
+                teller.line(kind::STEP, LogLevel::Info, &line);
             }
             Stop::MaxTurns => {
                 let turns = outcome.turns;
                 let line = format!("reached {turns} turns; the rest is left to the next cycle");
-                self.line(kind::WARNING, LogLevel::Warn, &line); // LOOP-06
+                teller.line(kind::WARNING, LogLevel::Warn, &line); // LOOP-06
             }
             // Told with how long the next cycle waits for it.
             Stop::Budget { .. } => {}
             Stop::Aborted | Stop::Interrupted => {
-                self.line(kind::STEP, LogLevel::Info, "called off: the harness is stopping");
+                teller.line(kind::STEP, LogLevel::Info, "called off: the harness is stopping");
             }
-            Stop::Failed(failure) => self.line(kind::ERROR, LogLevel::Error, &failed(failure)),
+            Stop::Failed(failure) => {
+                teller.line(kind::ERROR, LogLevel::Error, &tell::failed(failure));
+            }
         }
-        Told { lookups: self.lookups, context_percent: self.context_percent }
-    }
-
-    /// A line of this run: evaluations and wakes go on side by side.
-    fn line(&self, kind: &str, level: LogLevel, line: &str) {
-        self.log.write(kind, level, line, Some(json!({ "run": self.run })));
-    }
-
-    fn settled(&mut self, turn: u32, call_id: &str, name: &str, settled: &Settled) {
-        let text = settled.text();
-        let (level, line) = match settled {
-            Settled::Output { .. } => (LogLevel::Info, narrate::returned(turn, name, &text)),
-            Settled::Failed { .. } | Settled::Unknown { .. } | Settled::NotRun { .. } => {
-                (LogLevel::Warn, narrate::failed(turn, name, &text))
-            }
-        };
-        self.line(kind::TOOL, level, &line);
-        let begun = self.begun.iter().position(|(id, _)| id == call_id);
-        let call = match begun {
-            Some(place) => self.begun.swap_remove(place).1,
-            None => name.to_owned(),
-        };
-        self.lookups.push(Lookup::new(call, &text));
-    }
-
-    fn measure(&mut self, reply: &Reply) {
-        let Some(window) = self.route.window.filter(|window| *window > 0) else { return };
-        let percent = reply.usage.total().saturating_mul(100) / window;
-        self.context_percent = Some(u8::try_from(percent.min(100)).unwrap_or(100));
-    }
-}
-
-/// `broker relay failed: HTTP 502: …` (LOOP-24).
-fn failed(failure: &Failure) -> String {
-    match failure {
-        Failure::Model(error) => format!("broker relay failed: {error}"),
-        Failure::Refused(_) => failure.to_string(),
+        Told { lookups, context_percent: teller.context_percent() }
     }
 }
 
 #[async_trait]
 impl Host for Teller {
     fn now(&self) -> Timestamp {
-        self.clock.now()
+        self.teller.now()
     }
 
     fn control(&self) -> Control {
-        self.control.clone()
+        self.teller.control()
     }
 
     async fn call_model(&mut self, call: &ModelCall) -> Result<Reply, LlmError> {
-        self.broker.ask(self.route.wire, &call.request).await
+        self.teller.call_model(call).await
     }
 
     async fn wait_until(&mut self, at: Timestamp) {
-        let wait = Duration::try_from(at.duration_since(self.clock.now())).unwrap_or_default();
-        tokio::time::sleep(wait).await;
+        self.teller.wait_until(at).await;
     }
 
     async fn on_event(&mut self, event: Event<'_>) {
-        match event {
-            Event::ToolStarted { turn, call } => {
-                let told = narrate::call(&call.call.name, &call.call.arguments);
-                self.line(kind::TOOL, LogLevel::Info, &narrate::called(turn, &told));
-                self.begun.push((call.call.id.clone(), told));
-            }
-            Event::ToolSettled { turn, call_id, name, settled } => {
-                self.settled(turn, call_id, name, settled);
-            }
-            Event::Retry { attempt, until, error } => {
-                let until = instant(until);
-                let line = format!("broker relay failed: {error}; retry {attempt} at {until}");
-                self.line(kind::ERROR, LogLevel::Error, &line); // LOOP-24
-            }
-            Event::Truncated { turn } => {
-                let line = format!("step {turn}: the reply was cut by the output limit");
-                self.line(kind::WARNING, LogLevel::Warn, &line);
-            }
-            Event::Entry(Entry::Assistant { reply }) => self.measure(reply),
-            Event::Entry(Entry::User { .. } | Entry::Results { .. } | Entry::Fold { .. })
-            | Event::Calling(_) => {}
+        if let Some(Ended { call, returned }) = self.teller.tell(&event) {
+            self.lookups.push(Lookup::new(call, &returned));
         }
     }
 }

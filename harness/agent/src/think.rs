@@ -1,5 +1,6 @@
 //! One run of the kernel for this agent, and what is kept of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use foundry_client::RunRecord;
@@ -7,6 +8,7 @@ use foundry_kernel::{
     Failure, Ladder, Limits, Outcome, Run, RunOptions, Settings, Stop, UserInput, drive,
 };
 use foundry_llm::ErrorKind;
+use foundry_platform::tell::Means;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -70,14 +72,13 @@ impl Agent {
             }
         };
         self.mind().gate.open();
-        let mut teller = Teller::new(
-            self.broker.clone(),
-            ready.route,
-            self.clock.clone(),
-            self.log.clone(),
-            id,
-            &self.stop,
-        );
+        let means = Means {
+            broker: self.broker.clone(),
+            route: ready.route,
+            clock: self.clock.clone(),
+            lines: Arc::new(self.log.clone()),
+        };
+        let mut teller = Teller::new(means, id, &self.stop);
         let outcome = drive(&mut run, &mut teller).await;
         let told = teller.finish(&outcome);
         let thought = Thought {

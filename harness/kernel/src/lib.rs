@@ -36,5 +36,5 @@ pub use policy::truncate::ResultForm;
 pub use rules::Violation;
 pub use run::{Run, RunOptions, RunState, Settings};
 pub use step::{Batch, Dispatch, ModelCall, Step};
-pub use tool::{AssembleError, Effect, Execute, Tool, ToolError};
+pub use tool::{AssembleError, Effect, Execute, Then, Tool, ToolError};
 pub use view::{View, view};

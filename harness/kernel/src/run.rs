@@ -10,7 +10,7 @@ use foundry_llm::{LlmError, Reply, Request, ToolCall, ToolChoice};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::entry::{Entry, Settled, UserInput};
+use crate::entry::{CallResult, Entry, Settled, UserInput};
 use crate::outcome::{Failure, Outcome, Stop};
 use crate::policy::ladder::{Ladder, Next, Tries};
 use crate::policy::limits::Limits;
@@ -168,7 +168,7 @@ impl Run {
     pub fn ran(&mut self, settled: Vec<Settled>) {
         let Phase::Running { slots, .. } = &self.state.phase else { return };
         let mut reported = settled.into_iter();
-        let results = slots
+        let results: Vec<CallResult> = slots
             .iter()
             .map(|slot| match &slot.state {
                 SlotState::Decided { settled } => slot.result(settled.clone()),
@@ -180,8 +180,11 @@ impl Run {
                 }
             })
             .collect();
+        self.state.phase = match finish::after_calls(&results, &self.tools) {
+            Some(stop) => Phase::Done { stop },
+            None => Phase::Ready,
+        };
         self.state.log.push(Entry::Results { results });
-        self.state.phase = Phase::Ready;
     }
 
     /// Queues input, which is taken up at the next boundary (CHAT-11).

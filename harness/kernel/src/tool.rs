@@ -24,6 +24,8 @@ pub struct Tool {
     pub spec: ToolSpec,
     /// Whether calls of it may run beside each other.
     pub effect: Effect,
+    /// Whether the run goes on after a call that succeeded.
+    pub then: Then,
     /// Longest result the model gets, in bytes; anything longer goes through `form`.
     pub limit_bytes: usize,
     /// How a longer result is shortened.
@@ -35,16 +37,30 @@ pub struct Tool {
 impl Tool {
     /// A tool with the usual result limit; set the other fields where it needs its own.
     pub fn new(spec: ToolSpec, effect: Effect, executor: Arc<dyn Execute>) -> Self {
-        Self { spec, effect, limit_bytes: DEFAULT_LIMIT_BYTES, form: truncate::marked, executor }
+        Self {
+            spec,
+            effect,
+            then: Then::GoOn,
+            limit_bytes: DEFAULT_LIMIT_BYTES,
+            form: truncate::marked,
+            executor,
+        }
+    }
+
+    /// The same tool, ending the run by a call that succeeds.
+    #[must_use]
+    pub fn ending_the_run(self) -> Self {
+        Self { effect: Effect::Write, then: Then::EndRun, ..self }
     }
 }
 
 impl fmt::Debug for Tool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { spec, effect, limit_bytes, form: _, executor: _ } = self;
+        let Self { spec, effect, then, limit_bytes, form: _, executor: _ } = self;
         f.debug_struct("Tool")
             .field("name", &spec.name)
             .field("effect", effect)
+            .field("then", then)
             .field("limit_bytes", limit_bytes)
             .finish_non_exhaustive()
     }
@@ -59,6 +75,17 @@ pub enum Effect {
     /// Something, or nobody knows: such calls run one after another.
     #[default]
     Write,
+}
+
+/// What a call that succeeded means for its run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Then {
+    /// The model reads what it returned and goes on.
+    #[default]
+    GoOn,
+    /// The run has what it was for: it ends its turn, without asking the model again
+    /// and without the calls that come after this one. A call that failed ends nothing.
+    EndRun,
 }
 
 /// Runs a tool.

@@ -3,9 +3,12 @@
 
 use async_trait::async_trait;
 use foundry_client::{
-    AgentPage, AgentView, CatalogTool, Client, ClientError, HarnessView, Heartbeat, LogEvent,
-    MAX_INBOX_WAIT_SECONDS, Memory, ModelView, RunRecord, Wake,
+    AgentPage, AgentView, Answer, AskQuestion, CatalogTool, Client, ClientError, CodingReport,
+    HarnessView, Heartbeat, LogEvent, MAX_ANSWER_WAIT_SECONDS, MAX_INBOX_WAIT_SECONDS, Memory,
+    ModelView, RunRecord, SavePlan, SavedPlan, Wake,
 };
+use serde_json::Value;
+use uuid::Uuid;
 
 /// The API, as one agent sees it.
 #[async_trait]
@@ -41,6 +44,22 @@ pub trait Api: Send + Sync {
     ) -> Result<AgentPage, ClientError>;
     /// Any agent of the workspace.
     async fn get_agent(&self, id: &str) -> Result<AgentView, ClientError>;
+    /// The dead-letter queue of the intelligence service, in that service's own form.
+    async fn queue_errors(
+        &self,
+        queue: Option<&str>,
+        limit: Option<u32>,
+    ) -> Result<Value, ClientError>;
+    /// Stores a plan; the same text again gives the same document.
+    async fn save_plan(&self, plan: &SavePlan) -> Result<SavedPlan, ClientError>;
+    /// Asks a person; the same id again asks once.
+    async fn ask_question(&self, question: &AskQuestion) -> Result<(), ClientError>;
+    /// Waits a little for the answer to a question.
+    async fn poll_answer(&self, question: Uuid) -> Result<Option<Answer>, ClientError>;
+    /// Stores how the agent's coding task stands.
+    async fn report_coding(&self, report: &CodingReport) -> Result<(), ClientError>;
+    /// Ends the agent: its work is done (LIFE-11).
+    async fn expire(&self) -> Result<(), ClientError>;
 }
 
 /// [`Api`] over HTTP.
@@ -115,5 +134,35 @@ impl Api for ClientApi {
 
     async fn get_agent(&self, id: &str) -> Result<AgentView, ClientError> {
         self.client.get_agent(id).await
+    }
+
+    async fn queue_errors(
+        &self,
+        queue: Option<&str>,
+        limit: Option<u32>,
+    ) -> Result<Value, ClientError> {
+        self.client.queue_errors(&self.agent, queue, limit).await
+    }
+
+    async fn save_plan(&self, plan: &SavePlan) -> Result<SavedPlan, ClientError> {
+        self.client.save_plan(&self.agent, plan).await
+    }
+
+    async fn ask_question(&self, question: &AskQuestion) -> Result<(), ClientError> {
+        self.client.ask_question(&self.agent, question).await.map(drop)
+    }
+
+    async fn poll_answer(&self, question: Uuid) -> Result<Option<Answer>, ClientError> {
+        // The API answers before the client's read timeout (LOOP-20).
+        let wait = MAX_ANSWER_WAIT_SECONDS;
+        Ok(self.client.poll_answer(&self.agent, question, wait).await?.answer)
+    }
+
+    async fn report_coding(&self, report: &CodingReport) -> Result<(), ClientError> {
+        self.client.report_coding(&self.agent, report).await
+    }
+
+    async fn expire(&self) -> Result<(), ClientError> {
+        self.client.expire_agent(&self.agent).await.map(drop)
     }
 }

@@ -63,7 +63,8 @@ pub fn select(
     Ok(Selected { tools, not_permitted: not_permitted.into_iter().cloned().collect() })
 }
 
-fn tool(name: &str, catalog: &[CatalogTool], executors: &Executors) -> Result<Tool, Blocker> {
+/// One tool as the catalog describes it, with what runs it.
+pub fn tool(name: &str, catalog: &[CatalogTool], executors: &Executors) -> Result<Tool, Blocker> {
     let described = catalog
         .iter()
         .find(|tool| tool.name == name)

@@ -6,12 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use foundry_client::{
-    Activation, AgentPage, AgentState, AgentView, AuthorKind, CatalogTool, ClientError,
-    DesiredState, Effect, Failure, HarnessView, Heartbeat, Lifetime, LogEvent, Memory, ModelView,
-    Provider, RunRecord, Status, Tier, ToolFamily, Wake,
+    Activation, AgentPage, AgentState, AgentView, Answer, AskQuestion, AuthorKind, CatalogTool,
+    ClientError, CodingReport, DesiredState, Effect, Failure, HarnessView, Heartbeat, Lifetime,
+    LogEvent, Memory, ModelView, Provider, RunRecord, SavePlan, SavedPlan, Status, Tier,
+    ToolFamily, Wake,
 };
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -22,6 +24,7 @@ use crate::api::Api;
 pub struct FakeApi {
     state: Mutex<State>,
     woken: Notify,
+    answered: Notify,
 }
 
 /// What it holds and what it was asked; tests read and change it freely.
@@ -45,6 +48,16 @@ pub struct State {
     pub events: Vec<LogEvent>,
     /// Heartbeats.
     pub beats: Vec<Heartbeat>,
+    /// Plans saved, in order.
+    pub plans: Vec<SavePlan>,
+    /// Questions asked, each once.
+    pub questions: Vec<AskQuestion>,
+    /// Answers given.
+    pub answers: Vec<Answer>,
+    /// Whether a poll for an answer that is not there yet comes back at once.
+    pub polls_end_at_once: bool,
+    /// Reports of a coding task, in order.
+    pub reports: Vec<CodingReport>,
     /// Every call and when it came.
     pub calls: Vec<(&'static str, Instant)>,
     /// Failures by call, until they are taken out.
@@ -69,10 +82,15 @@ impl Default for FakeApi {
             runs: Vec::new(),
             events: Vec::new(),
             beats: Vec::new(),
+            plans: Vec::new(),
+            questions: Vec::new(),
+            answers: Vec::new(),
+            polls_end_at_once: false,
+            reports: Vec::new(),
             calls: Vec::new(),
             failing: BTreeMap::new(),
         };
-        Self { state: Mutex::new(state), woken: Notify::new() }
+        Self { state: Mutex::new(state), woken: Notify::new(), answered: Notify::new() }
     }
 }
 
@@ -108,6 +126,23 @@ impl FakeApi {
         drop(state);
         self.woken.notify_one();
         id
+    }
+
+    /// Answers the newest question, as a person would who read its plan.
+    pub fn answer(&self, text: &str) {
+        let mut state = self.state();
+        if let Some(question) = state.questions.last().cloned() {
+            let AskQuestion { id, plan_sha256, .. } = question;
+            state.answers.push(Answer {
+                question_id: id,
+                text: text.to_owned(),
+                plan_sha256,
+                answered_by: "someone@example.com".to_owned(),
+                answered_at: Timestamp::UNIX_EPOCH,
+            });
+        }
+        drop(state);
+        self.answered.notify_one();
     }
 
     /// When a call came, in order.
@@ -226,6 +261,62 @@ impl Api for FakeApi {
     async fn get_agent(&self, _id: &str) -> Result<AgentView, ClientError> {
         Ok(self.asked("get another agent")?.agent.clone())
     }
+
+    async fn queue_errors(
+        &self,
+        queue: Option<&str>,
+        limit: Option<u32>,
+    ) -> Result<Value, ClientError> {
+        drop(self.asked("list queue errors")?);
+        Ok(json!({ "items": [{ "job": "j-1", "queue": queue, "limit": limit }] }))
+    }
+
+    async fn save_plan(&self, plan: &SavePlan) -> Result<SavedPlan, ClientError> {
+        let mut state = self.asked("save plan")?;
+        state.plans.push(plan.clone());
+        let document_id = format!("doc-{}", state.plans.len());
+        let location = format!("documents:{document_id}");
+        let sha256 = digest(&plan.markdown);
+        Ok(SavedPlan { document_id, sha256, location })
+    }
+
+    async fn ask_question(&self, question: &AskQuestion) -> Result<(), ClientError> {
+        let mut state = self.asked("ask question")?;
+        if state.questions.iter().all(|known| known.id != question.id) {
+            state.questions.push(question.clone());
+        }
+        Ok(())
+    }
+
+    /// Waits as long as it takes, or until a failure is set.
+    async fn poll_answer(&self, question: Uuid) -> Result<Option<Answer>, ClientError> {
+        drop(self.asked("poll answer")?);
+        loop {
+            let answered = self.answered.notified();
+            let answer =
+                self.state().answers.iter().find(|one| one.question_id == question).cloned();
+            if answer.is_some() || self.state().polls_end_at_once {
+                return Ok(answer);
+            }
+            answered.await;
+        }
+    }
+
+    async fn report_coding(&self, report: &CodingReport) -> Result<(), ClientError> {
+        self.asked("report coding")?.reports.push(report.clone());
+        Ok(())
+    }
+
+    async fn expire(&self) -> Result<(), ClientError> {
+        self.asked("expire agent")?.agent.status = Status::Expired;
+        Ok(())
+    }
+}
+
+/// SHA-256 in hex.
+fn digest(text: &str) -> String {
+    let nibbles = Sha256::digest(text).into_iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+    nibbles.filter_map(|nibble| char::from_digit(nibble.into(), 16)).collect()
 }
 
 /// A running agent in its first start.
@@ -252,6 +343,7 @@ pub fn agent(id: &str) -> AgentView {
         max_turns: 10,
         tools: Vec::new(),
         skills: Vec::new(),
+        repository: None,
         parent_agent_id: None,
         swarm_id: None,
         ttl_at: None,

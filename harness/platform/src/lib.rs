@@ -1,4 +1,4 @@
-//! What every host of an agent shares: event log, heartbeat, inbox, tool catalog,
+//! What every host of an agent shares: event log, heartbeat, inbox, relay, tool catalog,
 //! the platform's own tools, the thoughts renderer and the telling of a turn.
 //!
 //! All I/O comes in through [`api::Api`], an output and a [`clock::Clock`], so that
@@ -13,10 +13,14 @@ pub mod fake;
 pub mod gate;
 pub mod heartbeat;
 pub mod inbox;
+pub mod lifeline;
+pub mod lock;
 pub mod narrate;
 pub mod redact;
+pub mod relay;
 pub mod retry;
 pub mod runs;
+pub mod tell;
 pub mod text;
 pub mod thoughts;
 pub mod tools;

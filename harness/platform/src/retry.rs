@@ -24,6 +24,11 @@ impl Backoff {
         self.first.saturating_mul(1 << doublings).min(self.cap)
     }
 
+    /// How many tries have failed since the last success.
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
     /// Whether the last try failed.
     pub fn is_failing(&self) -> bool {
         self.failures > 0

@@ -2,6 +2,7 @@
 
 mod get_agent;
 mod list_agents;
+mod list_queue_errors;
 mod recall;
 mod remember;
 mod unchanged;
@@ -23,13 +24,14 @@ pub fn executors(api: &Arc<dyn Api>) -> Executors {
     Executors::from([
         ("get_agent", Unchanged::over(get_agent::GetAgent(api.clone()))),
         ("list_agents", Unchanged::over(list_agents::ListAgents(api.clone()))),
+        ("list_queue_errors", Arc::new(list_queue_errors::ListQueueErrors(api.clone())) as _),
         ("recall", Unchanged::over(recall::Recall(api.clone()))),
         ("remember", Arc::new(remember::Remember(api.clone())) as _),
     ])
 }
 
 /// Reads the arguments of a call into the tool's own type.
-fn arguments<T: DeserializeOwned>(given: Map<String, Value>) -> Result<T, ToolError> {
+pub fn arguments<T: DeserializeOwned>(given: Map<String, Value>) -> Result<T, ToolError> {
     serde_json::from_value(Value::Object(given))
         .map_err(|error| ToolError::Failed(format!("the arguments do not fit: {error}")))
 }

@@ -9,19 +9,20 @@ use futures::stream::{FuturesUnordered, StreamExt};
 use crate::entry::Settled;
 use crate::host::{Control, Event, Host};
 use crate::step::{Batch, Dispatch};
-use crate::tool::{Effect, ToolError};
+use crate::tool::{Effect, Then, ToolError};
 
 /// Reads that run at once; more wait for a free place.
 const READS_AT_ONCE: usize = 8;
 
 /// How every call of the batch ended, in its order. After a signal, finished calls keep
 /// their result, running ones are unknown, and the rest was never started (KERN-26).
+/// After a call that ended the run, too, nothing more is started.
 pub(super) async fn settle(batch: &Batch, host: &mut dyn Host, control: &Control) -> Vec<Settled> {
     let Batch { turn, calls } = batch;
     let mut fates = vec![Fate::NotStarted; calls.len()];
     let mut running = FuturesUnordered::new();
     loop {
-        if control.pending().is_none() {
+        if control.pending().is_none() && !is_over(calls, &fates) {
             for index in startable(calls, &fates) {
                 let call = &calls[index];
                 host.on_event(Event::ToolStarted { turn: *turn, call }).await;
@@ -42,7 +43,19 @@ pub(super) async fn settle(batch: &Batch, host: &mut dyn Host, control: &Control
         }
     }
     drop(running);
-    close(batch, fates, host).await
+    let why = if is_over(calls, &fates) { RUN_ENDED } else { STEP_STOPPED };
+    close(batch, fates, why, host).await
+}
+
+/// Why calls were not started.
+const STEP_STOPPED: &str = "the step was stopped before this call began";
+const RUN_ENDED: &str = "the call before it ended the run";
+
+/// Whether a call that succeeded has ended the run.
+fn is_over(calls: &[Dispatch], fates: &[Fate]) -> bool {
+    calls.iter().zip(fates).any(|(call, fate)| {
+        call.tool.then == Then::EndRun && matches!(fate, Fate::Ended(Settled::Output { .. }))
+    })
 }
 
 /// Where a call of the batch stands.
@@ -85,8 +98,13 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it gave no reason")
 }
 
-/// Settles what a signal left open.
-async fn close(batch: &Batch, fates: Vec<Fate>, host: &mut dyn Host) -> Vec<Settled> {
+/// Settles what was left open.
+async fn close(
+    batch: &Batch,
+    fates: Vec<Fate>,
+    not_started: &str,
+    host: &mut dyn Host,
+) -> Vec<Settled> {
     let mut settled = Vec::with_capacity(fates.len());
     for (call, fate) in batch.calls.iter().zip(fates) {
         let left_open = match fate {
@@ -95,7 +113,7 @@ async fn close(batch: &Batch, fates: Vec<Fate>, host: &mut dyn Host) -> Vec<Sett
                 continue;
             }
             Fate::Running => Settled::unknown("the step was stopped while this call was running"),
-            Fate::NotStarted => Settled::not_run("the step was stopped before this call began"),
+            Fate::NotStarted => Settled::not_run(not_started),
         };
         tell_settled(batch.turn, call, &left_open, host).await;
         settled.push(left_open);

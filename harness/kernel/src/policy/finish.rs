@@ -2,8 +2,9 @@
 
 use foundry_llm::{ErrorKind, LlmError, Reply, StopReason};
 
-use crate::entry::Entry;
+use crate::entry::{CallResult, Entry, Settled};
 use crate::outcome::{Failure, Stop};
+use crate::tool::{Then, Toolbox};
 
 /// Ends the run after a reply without calls (LOOP-06). A reply that is empty but has a
 /// stop reason counts: one without is an error of the transport (KERN-15).
@@ -18,6 +19,22 @@ pub(crate) fn check(last: Option<&Entry>) -> Option<Stop> {
         )
         | None => None,
     }
+}
+
+/// Ends the run after a call that succeeded of a tool that ends runs. It is over even
+/// with input queued: that belongs to the next run.
+pub(crate) fn after_calls(results: &[CallResult], tools: &Toolbox) -> Option<Stop> {
+    results
+        .iter()
+        .any(|result| match &result.settled {
+            Settled::Output { .. } => ends_runs(tools, &result.name),
+            Settled::Failed { .. } | Settled::Unknown { .. } | Settled::NotRun { .. } => false,
+        })
+        .then_some(Stop::EndTurn)
+}
+
+fn ends_runs(tools: &Toolbox, name: &str) -> bool {
+    tools.get(name).is_some_and(|tool| tool.then == Then::EndRun)
 }
 
 /// What a refusing reply says, for it ends the run whatever it calls.

@@ -433,3 +433,53 @@ fn an_outcome_holds_what_this_run_produced_and_not_the_history() {
     assert_eq!(run.take_new_entries(), run.log()[3..]);
     assert_eq!(run.take_new_entries(), []);
 }
+
+fn run_that_finishes(limits: Limits) -> Run {
+    let plain = tool("finish", Effect::Write, Does(|_| Ok("done".to_owned())));
+    let finish = std::sync::Arc::new(crate::Tool::clone(&plain).ending_the_run());
+    run_with(Settings { limits, ..settings() }, vec![finish, echo()])
+}
+
+/// KERN-01
+#[test]
+fn a_call_that_succeeded_of_a_tool_that_ends_runs_ends_the_turn_without_another_reply() {
+    let mut run = run_that_finishes(Limits { max_turns: 1, ..Limits::default() });
+    model_call(&mut run);
+    run.replied(Ok(calls([("a", "finish", "{}"), ("b", "none", "{}")])));
+    batch(&mut run);
+    run.ran(vec![Settled::output("done")]);
+    let outcome = outcome(&mut run);
+    // The last turn of its limit, and yet it ended of itself.
+    assert_eq!((outcome.stop, outcome.turns), (Stop::EndTurn, 1));
+    assert_eq!(last_results(&run)[0].settled, Settled::output("done"));
+    assert!(matches!(last_results(&run)[1].settled, Settled::NotRun { .. }), "{run:?}");
+}
+
+/// KERN-01
+#[test]
+fn a_refused_or_unknown_call_of_a_tool_that_ends_runs_ends_nothing() {
+    for settled in [Settled::failed("no check passed"), Settled::unknown("cut off")] {
+        let mut run = run_that_finishes(Limits::default());
+        model_call(&mut run);
+        run.replied(Ok(calls([("a", "finish", "{}")])));
+        batch(&mut run);
+        run.ran(vec![settled]);
+        assert_eq!(model_call(&mut run).turn, 2);
+    }
+}
+
+/// KERN-01, KERN-27: what is queued when the run has what it was for is the next run's.
+#[test]
+fn neither_queued_input_nor_a_signal_undoes_the_end_of_a_run() {
+    let mut run = run_that_finishes(Limits::default());
+    model_call(&mut run);
+    run.replied(Ok(calls([("a", "finish", "{}")])));
+    batch(&mut run);
+    run.ran(vec![Settled::output("done")]);
+    run.steer(UserInput::from("and also this"));
+    run.interrupt();
+    run.abort();
+    let outcome = outcome(&mut run);
+    assert_eq!(outcome.stop, Stop::EndTurn);
+    assert_eq!(outcome.left_over, [UserInput::from("and also this")]);
+}

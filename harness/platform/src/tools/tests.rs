@@ -127,3 +127,17 @@ async fn a_record_that_just_fits_still_fits_when_it_is_marked_as_unchanged() {
         }
     }
 }
+
+/// CODE-36
+#[tokio::test]
+async fn the_dead_letter_queue_is_read_and_can_not_be_changed_by_any_tool() {
+    let api = Arc::new(FakeApi::default());
+    let read = call(&api, "list_queue_errors", json!({ "queue": "ingest" })).await.unwrap();
+    let read: Value = serde_json::from_str(&read).unwrap();
+    assert_eq!(read["items"][0]["queue"], json!("ingest"));
+
+    let shared: Arc<dyn Api> = api.clone();
+    let executors = executors(&shared);
+    assert!(!executors.contains_key("requeue_queue_jobs"));
+    assert!(!executors.contains_key("expire_queue_job"));
+}

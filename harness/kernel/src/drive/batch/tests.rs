@@ -156,3 +156,32 @@ async fn a_batch_that_is_signalled_before_it_begins_starts_nothing() {
     let ended = settled(&batch_of(vec![never], [("1", "never", "{}")]), &control).await;
     assert!(matches!(ended[0], Settled::NotRun { .. }), "{ended:?}");
 }
+
+/// KERN-01
+#[tokio::test]
+async fn nothing_is_started_after_a_call_that_ended_the_run() {
+    let read = tool("read", Effect::Read, Does(|_| Ok("read".to_owned())));
+    let never = tool("never", Effect::Write, Does(|_| panic!("it was started")));
+    let calls = [("1", "read", "{}"), ("2", "finish", "{}"), ("3", "read", "{}")];
+    let batch = batch_of(vec![read.clone(), finish(Ok("done")), never], calls);
+    let ended = settled(&batch, &Control::default()).await;
+    let last = Settled::not_run("the call before it ended the run");
+    assert_eq!(ended, [Settled::output("read"), Settled::output("done"), last]);
+}
+
+/// KERN-01
+#[tokio::test]
+async fn what_comes_after_a_call_that_failed_to_end_the_run_is_started() {
+    let read = tool("read", Effect::Read, Does(|_| Ok("read".to_owned())));
+    let calls = [("1", "finish", "{}"), ("2", "read", "{}")];
+    let batch = batch_of(vec![read, finish(Err("no check passed"))], calls);
+    let ended = settled(&batch, &Control::default()).await;
+    assert_eq!(ended, [Settled::failed("no check passed"), Settled::output("read")]);
+}
+
+fn finish(answer: Result<&'static str, &'static str>) -> Arc<Tool> {
+    let answer =
+        move |_| answer.map(str::to_owned).map_err(|words| ToolError::Failed(words.to_owned()));
+    let plain = tool("finish", Effect::Write, Does(answer));
+    Arc::new(Tool::clone(&plain).ending_the_run())
+}

@@ -2,14 +2,23 @@
 //! relay.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use foundry_client::{ModelView, Provider};
+use foundry_client::{ClientError, ModelView, Provider};
 use foundry_llm::{
     Auth, BuildError, Clock, Endpoint, Limits, LlmError, Reply, Request, TokenError, Transport,
     Wire, wire_for,
 };
+use tokio::time::sleep;
 use url::Url;
+
+use crate::api::Api;
+
+/// How often a model is looked for before it counts as unknown.
+const LOOKS: u32 = 6;
+/// Between two looks.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
 /// Answers model calls; injected, so that tests need no relay.
 #[async_trait]
@@ -50,7 +59,7 @@ impl Broker for Relay {
             Wire::Anthropic => &self.anthropic,
             Wire::OpenAi => &self.openai,
         };
-        // Nobody watches an agent think, so the pieces of a reply go nowhere.
+        // Nobody watches, so the pieces of a reply go nowhere.
         transport.stream(request, &mut |_delta| ()).await
     }
 }
@@ -78,6 +87,18 @@ pub struct Route {
 /// in words that name what to create.
 pub const UNKNOWN: Route = Route { wire: Wire::OpenAi, window: None };
 
+/// How to reach an agent's model. One that was made together with its agent may show in
+/// the catalog a moment later, and is worth the moment.
+pub async fn find_route(api: &dyn Api, model: &str) -> Result<Route, ClientError> {
+    for _ in 0..LOOKS {
+        if let Some(route) = route(&api.models().await?, model) {
+            return Ok(route);
+        }
+        sleep(BETWEEN_LOOKS).await;
+    }
+    Ok(UNKNOWN)
+}
+
 /// How to reach an agent's model, when it is in the catalog.
 pub fn route(models: &[ModelView], model: &str) -> Option<Route> {
     let found = match model {
@@ -95,10 +116,10 @@ pub fn route(models: &[ModelView], model: &str) -> Option<Route> {
 
 #[cfg(test)]
 mod tests {
-    use foundry_platform::fake;
     use rstest::rstest;
 
     use super::*;
+    use crate::fake;
 
     /// KERN-03
     #[rstest]

@@ -1,0 +1,130 @@
+//! The task list of a run: `list_tasks`, `add_task`, `update_task` (CODE-16).
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use foundry_kernel::{Execute, Tool, ToolError};
+use foundry_platform::tools::arguments;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Bench, reads, spec, writes};
+use crate::task::ledger::Ledger;
+
+pub(super) fn list(bench: &Bench) -> Tool {
+    let schema = json!({ "type": "object", "additionalProperties": false, "properties": {} });
+    let spec = spec("list_tasks", "Read the task list of this run.", schema);
+    reads(spec, List(bench.ledger.clone()))
+}
+
+pub(super) fn add(bench: &Bench) -> Tool {
+    let schema = json!({
+        "type": "object", "additionalProperties": false, "required": ["title"],
+        "properties": {
+            "title": {
+                "type": "string", "minLength": 1, "maxLength": 300,
+                "description": "What is to be done."
+            }
+        }
+    });
+    let spec = spec("add_task", "Add a task to the list of this run.", schema);
+    writes(spec, Add(bench.ledger.clone()))
+}
+
+pub(super) fn update(bench: &Bench) -> Tool {
+    let schema = json!({
+        "type": "object", "additionalProperties": false, "required": ["task_id", "status"],
+        "properties": {
+            "task_id": { "type": "integer", "minimum": 1, "description": "Number of the task." },
+            "status": {
+                "type": "string", "enum": ["open", "in_progress", "done", "dropped"],
+                "description": "Its new state."
+            }
+        }
+    });
+    let spec = spec("update_task", "Change the state of a task of this run.", schema);
+    writes(spec, Update(bench.ledger.clone()))
+}
+
+struct List(Arc<Ledger>);
+
+struct Add(Arc<Ledger>);
+
+struct Update(Arc<Ledger>);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AddArguments {
+    title: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UpdateArguments {
+    task_id: usize,
+    status: Status,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Open,
+    InProgress,
+    Done,
+    Dropped,
+}
+
+impl Status {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::InProgress => "in_progress",
+            Self::Done => "done",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+#[async_trait]
+impl Execute for List {
+    async fn execute(&self, _: Map<String, Value>) -> Result<String, ToolError> {
+        Ok(shown(&self.0))
+    }
+}
+
+#[async_trait]
+impl Execute for Add {
+    async fn execute(&self, given: Map<String, Value>) -> Result<String, ToolError> {
+        let AddArguments { title } = arguments(given)?;
+        match title.trim() {
+            "" => Err(ToolError::Failed("the title is empty: say what is to be done".to_owned())),
+            title => match self.0.add_todo(title) {
+                Some(number) => Ok(format!("added as task {number}")),
+                None => Err(ToolError::Failed("the list is full: update its tasks".to_owned())),
+            },
+        }
+    }
+}
+
+#[async_trait]
+impl Execute for Update {
+    async fn execute(&self, given: Map<String, Value>) -> Result<String, ToolError> {
+        let UpdateArguments { task_id, status } = arguments(given)?;
+        if self.0.set_todo(task_id, status.as_str()) {
+            return Ok(shown(&self.0));
+        }
+        Err(ToolError::Failed(format!("there is no task {task_id}. {}", shown(&self.0))))
+    }
+}
+
+fn shown(ledger: &Ledger) -> String {
+    let todos = ledger.notes().todos;
+    if todos.is_empty() {
+        return "The task list is empty.".to_owned();
+    }
+    let lines = todos
+        .iter()
+        .enumerate()
+        .map(|(place, todo)| format!("{}. [{}] {}", place + 1, todo.status, todo.title));
+    lines.collect::<Vec<_>>().join("\n")
+}
