@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: figures, never tests.
 
 mod agent;
+mod coding;
 mod operator;
 mod report;
 mod size;
@@ -31,6 +32,8 @@ enum Bench {
     Size,
     /// One agent on the local runtime: start-up time and idle memory.
     Agent,
+    /// Coding runs on the local runtime, and flowcode: times and memory.
+    Coding,
     /// Many agents on the cluster runtime: memory, reconcile times, writes at rest.
     Operator,
 }
@@ -51,6 +54,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if wanted(Bench::Agent) {
         report::publish("agent", &runtime.block_on(agent::measure())?)?;
     }
+    if wanted(Bench::Coding) {
+        report::publish("coding", &runtime.block_on(coding::measure())?)?;
+    }
     if wanted(Bench::Operator) {
         report::publish("operator", &runtime.block_on(operator::measure(args.agents))?)?;
     }
@@ -59,7 +65,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 fn build_release() -> anyhow::Result<()> {
     writeln!(std::io::stderr(), "bench: building release executables")?;
-    let packages = ["foundry-harness", "foundry-operator", "foundry-api", "fakes"];
+    let packages =
+        ["foundry-harness", "foundry-coding", "foundry-operator", "foundry-api", "fakes"];
     let mut args = vec!["build", "--release", "--bins"];
     for package in packages {
         args.extend(["--package", package]);

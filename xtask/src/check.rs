@@ -65,9 +65,12 @@ const FLOORS: &[(&str, u8)] = &[
     ("foundry-kernel", 1),
     ("foundry-relay", 2),
     ("foundry-platform", 2),
+    ("foundry-git", 1),
+    ("foundry-workspace", 2),
     ("foundry-operator", 3),
     ("foundry-api", 3),
     ("foundry-harness", 3),
+    ("foundry-coding", 3),
     ("foundry-e2e", 4),
     ("xtask", 4),
 ];

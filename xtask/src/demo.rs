@@ -1,13 +1,15 @@
-//! `cargo xtask demo`: a thinking agent on this machine, shown as a person would
-//! look at it, with every claim checked.
+//! `cargo xtask demo`: a thinking agent and a coding run on this machine, shown as a
+//! person would look at them, with every claim checked.
 
 mod build;
 mod cluster;
+mod coding;
 mod folder;
 mod install;
 mod kubeconfig;
 mod kubectl;
 mod next;
+mod overlay;
 mod quickstart;
 mod story;
 
@@ -38,6 +40,9 @@ pub struct Args {
     /// one the demo starts a control plane.
     #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
+    /// Seconds between the thoughts of its agent [default: the harness' own, 15].
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    evaluate_seconds: Option<u32>,
     /// Where data and logs are kept [default: foundry/demo in your data folder].
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
@@ -101,19 +106,24 @@ async fn show(args: &Args, folder: &DataFolder, running: &mut Running) -> Result
     say(&format!("{} answers after {}", cluster.what(), elapsed(started)));
     install::install(cluster).await?;
 
-    let options = stack_options(cluster, folder).await?;
+    let options = stack_options(cluster, folder, args.evaluate_seconds).await?;
     let stack = running.stack.insert(Stack::new(options).await?);
     stack.start_model().await?;
     stack.start_issuer().await?;
+    stack.start_git().await?;
+    stack.start_github().await?;
     stack.start_api().await?;
+    // Before an operator goes on with it, and while the API sees it go.
+    coding::forget(cluster).await?;
     // What an earlier demo logged was told then; only what comes from here on counts.
     let story = Story::begin(stack).await?;
     stack.start_operator().await?;
-    say(&format!("model, issuer, API and operator answer after {}", elapsed(started)));
+    say(&format!("model, issuer, Git server, API and operator answer after {}", elapsed(started)));
 
     quickstart::apply(cluster, &stack.model_url(), folder).await?;
     quickstart::take_back_what_was_stopped(cluster).await?;
     story.tell(cluster, stack).await?;
+    coding::tell(cluster, stack, folder).await?;
     say(&format!("\nAll of it happened, in {}.", elapsed(started)));
     running.told = true;
     if args.exit {
@@ -123,16 +133,22 @@ async fn show(args: &Args, folder: &DataFolder, running: &mut Running) -> Result
     stay(stack).await
 }
 
-async fn stack_options(cluster: &Cluster, folder: &DataFolder) -> Result<StackOptions> {
+async fn stack_options(
+    cluster: &Cluster,
+    folder: &DataFolder,
+    evaluate_seconds: Option<u32>,
+) -> Result<StackOptions> {
+    let scripts = workspace_root().join("tests/fakes/scripts");
     Ok(StackOptions {
         folder: folder.path().to_path_buf(),
         executables: bin_folder()?,
         namespaces: vec![DEFAULT_NAMESPACE.to_owned()],
         operator_kubeconfig: cluster.service_account_kubeconfig("foundry-operator").await?,
         api_kubeconfig: cluster.service_account_kubeconfig("foundry-api").await?,
-        script: workspace_root().join("tests/fakes/scripts/quickstart.yaml"),
+        // The last rule of the quickstart answers whatever is left.
+        scripts: ["coding.yaml", "quickstart.yaml"].map(|name| scripts.join(name)).into(),
         database: None,
-        evaluate_seconds: None,
+        evaluate_seconds,
         runtime: Runtime::Local,
     })
 }
@@ -140,8 +156,8 @@ async fn stack_options(cluster: &Cluster, folder: &DataFolder) -> Result<StackOp
 /// Stays until somebody interrupts, or a part ends that should not.
 async fn stay(stack: &mut Stack) -> Result<()> {
     loop {
-        let parts = [&mut stack.model, &mut stack.issuer, &mut stack.api, &mut stack.operator];
-        for part in parts.into_iter().flatten() {
+        let Stack { model, issuer, git, github, api, operator, .. } = &mut *stack;
+        for part in [model, issuer, git, github, api, operator].into_iter().flatten() {
             if let Some(status) = part.exited()? {
                 bail!("{} ended ({status}): {}", part.name(), part.last_words());
             }

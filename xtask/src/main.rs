@@ -11,6 +11,7 @@ mod printer;
 mod repository;
 mod requirements;
 mod test;
+mod tools;
 
 use std::process::ExitCode;
 

@@ -4,14 +4,13 @@ mod build;
 mod report;
 mod suite;
 mod surroundings;
-mod tools;
 
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::printer::{elapsed, say};
-use crate::{check, control_plane};
+use crate::{check, control_plane, tools};
 use report::Report;
 use surroundings::Surroundings;
 
@@ -31,7 +30,7 @@ pub struct Args {
 
 /// Builds, checks and tests everything; the last line it prints is the sum.
 pub fn run(args: &Args) -> Result<()> {
-    tools::check()?;
+    tools::check(tools::OF_TESTS)?;
     crate::runtime()?.block_on(run_suites(args))
 }
 

@@ -26,7 +26,7 @@ fn find(name: &str) -> Result<PathBuf> {
 /// The folder with this build's executables: `FOUNDRY_BIN_DIR`, or the folder of
 /// the running executable, which for a test lies one level down, in `deps`.
 pub fn folder() -> Result<PathBuf> {
-    if let Some(folder) = settings::bin_folder() {
+    if let Some(folder) = settings::given_bin_folder() {
         return Ok(folder);
     }
     let me = std::env::current_exe().context("failed to find the running executable")?;

@@ -36,7 +36,7 @@ pub use postgres::{PostgresServer, postgres, shared_postgres_file};
 pub use process::Process;
 pub use real_model::{RealModel, real_model};
 pub use run_folder::{RunFolder, scratch};
-pub use settings::cache_folder;
+pub use settings::{cache_folder, given_bin_folder};
 pub use workspace::root as workspace_root;
 
 /// Installs the TLS provider every client of ours uses. Whoever comes second

@@ -16,7 +16,7 @@ pub(crate) fn run_folder() -> Option<PathBuf> {
 }
 
 /// Folder with the executables that `cargo xtask test` built.
-pub(crate) fn bin_folder() -> Option<PathBuf> {
+pub fn given_bin_folder() -> Option<PathBuf> {
     path("FOUNDRY_BIN_DIR")
 }
 

@@ -1,13 +1,15 @@
 //! Foundry itself as processes: model, issuer, API and operator, each with the
-//! environment an installation would give it, and the harnesses they lead to.
+//! environment an installation would give it, and the harnesses they lead to; and
+//! where coding runs need it, a Git server over SSH with a stand-in for GitHub.
 
 mod harnesses;
+mod hosting;
 mod ports;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
@@ -15,6 +17,7 @@ use serde_json::{Value, json};
 use crate::Process;
 
 pub use harnesses::Harness;
+pub use hosting::GitAccess;
 use ports::Ports;
 
 /// How long a part may take until it is ready.
@@ -35,8 +38,8 @@ pub struct StackOptions {
     pub operator_kubeconfig: PathBuf,
     /// Kubeconfig that the API uses.
     pub api_kubeconfig: PathBuf,
-    /// What the scripted model answers.
-    pub script: PathBuf,
+    /// What the scripted model answers: the rules of each file, in this order.
+    pub scripts: Vec<PathBuf>,
     /// Database of the API; a SQLite file in the folder when absent.
     pub database: Option<String>,
     /// Rhythm of the harnesses in seconds; their own when absent.
@@ -71,6 +74,10 @@ pub struct Stack {
     pub api: Option<Process>,
     /// `foundry-operator`.
     pub operator: Option<Process>,
+    /// The Git server over SSH.
+    pub git: Option<Process>,
+    /// The stand-in for GitHub's API of pull requests.
+    pub github: Option<Process>,
 }
 
 impl Stack {
@@ -82,7 +89,7 @@ impl Stack {
             fs::create_dir_all(&folder)
                 .with_context(|| format!("failed to create {}", folder.display()))?;
         }
-        let lifeline = take_lifeline(&options.folder)?;
+        let lifeline = take_lifeline(&options.folder).await?;
         let ports = Ports::of(&options.folder).await?;
         let mut stack = Self {
             options,
@@ -92,13 +99,15 @@ impl Stack {
             issuer: None,
             api: None,
             operator: None,
+            git: None,
+            github: None,
         };
         stack.end_harnesses().await?;
-        stack.lifeline = Some(take_lifeline(&stack.options.folder)?);
+        stack.lifeline = Some(take_lifeline(&stack.options.folder).await?);
         Ok(stack)
     }
 
-    /// Starts everything, the operator last.
+    /// Starts everything but Git server and stand-in, the operator last.
     pub async fn start_all(&mut self) -> Result<()> {
         self.start_model().await?;
         self.start_issuer().await?;
@@ -109,10 +118,11 @@ impl Stack {
     /// Starts the scripted model server.
     pub async fn start_model(&mut self) -> Result<()> {
         let mut command = self.command("scripted-model");
+        command.args(["--listen", &format!("127.0.0.1:{}", self.ports.model)]);
+        for script in &self.options.scripts {
+            command.arg("--script").arg(script);
+        }
         command
-            .args(["--listen", &format!("127.0.0.1:{}", self.ports.model)])
-            .arg("--script")
-            .arg(&self.options.script)
             .arg("--port-file")
             .arg(self.options.folder.join("model.port"))
             .arg("--capture")
@@ -177,7 +187,8 @@ impl Stack {
 
     /// Ends everything, harnesses included, and says so only when it is true.
     pub async fn stop(mut self) -> Result<()> {
-        let parts = [self.operator.take(), self.api.take(), self.issuer.take(), self.model.take()];
+        let Self { operator, api, issuer, model, github, git, .. } = &mut self;
+        let parts = [operator, api, issuer, model, github, git].map(Option::take);
         for part in parts.into_iter().flatten() {
             part.stop(GRACE).await?;
         }
@@ -292,17 +303,25 @@ impl Stack {
 
 const LIFELINE: &str = "lifeline.lock";
 
-fn take_lifeline(folder: &Path) -> Result<File> {
+/// Harnesses that an earlier owner left take it for a moment when they end; and so does
+/// a process that somebody starts just now, until it is another program.
+async fn take_lifeline(folder: &Path) -> Result<File> {
     let path = folder.join(LIFELINE);
     let file =
         File::create(&path).with_context(|| format!("failed to create {}", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(fs::TryLockError::WouldBlock) => {
-            anyhow::bail!("{} is in use by another run; end that one first", folder.display())
-        }
-        Err(fs::TryLockError::Error(error)) => {
-            Err(error).with_context(|| format!("failed to lock {}", path.display()))
+    let start = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(fs::TryLockError::WouldBlock) if start.elapsed() < GRACE => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            Err(fs::TryLockError::WouldBlock) => {
+                anyhow::bail!("{} is in use by another run; end that one first", folder.display())
+            }
+            Err(fs::TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("failed to lock {}", path.display()));
+            }
         }
     }
 }

@@ -5,8 +5,13 @@ use anyhow::Context as _;
 use super::report::Figure;
 
 /// Executables and their bar in MB; harness executables stay under 30.
-const EXECUTABLES: &[(&str, Option<f64>)] =
-    &[("harness", Some(30.0)), ("foundry-operator", None), ("foundry-api", None)];
+const EXECUTABLES: &[(&str, Option<f64>)] = &[
+    ("harness", Some(30.0)),
+    ("harness-coding", Some(30.0)),
+    ("flowcode", Some(30.0)),
+    ("foundry-operator", None),
+    ("foundry-api", None),
+];
 
 /// Sizes in MB (10⁶ bytes), stripped.
 pub fn measure() -> anyhow::Result<Vec<Figure>> {

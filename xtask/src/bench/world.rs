@@ -13,12 +13,16 @@ use testenv::{ControlPlane, Durability, TestNamespace};
 
 use crate::repository;
 
+/// What the model plays; the last rule answers whatever is left.
+const SCRIPTS: [&str; 2] =
+    ["tests/fakes/scripts/coding.yaml", "tests/fakes/scripts/quickstart.yaml"];
+
 /// A control plane, a namespace and an installation of the release executables.
 pub struct World {
     pub control_plane: ControlPlane,
     pub namespace: TestNamespace,
     pub stack: Stack,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl World {
@@ -36,20 +40,20 @@ impl World {
             namespaces: vec![namespace.name.clone()],
             operator_kubeconfig: account("foundry-operator").await,
             api_kubeconfig: account("foundry-api").await,
-            script: repository::root().join("tests/fakes/scripts/quickstart.yaml"),
+            scripts: SCRIPTS.map(|name| repository::root().join(name)).into(),
             database: None,
             evaluate_seconds: None,
             runtime,
         })
         .await?;
         stack.start_all().await?;
-        let mut model: Model = quickstart("model.yaml")?;
+        let mut model: Model = example("quickstart/model.yaml")?;
         model.spec.base_url = Some(stack.model_url());
-        let world = Self { control_plane, namespace, stack, _folder: folder };
+        let world = Self { control_plane, namespace, stack, folder };
         let post = PostParams::default();
-        world.api::<Secret>().create(&post, &quickstart("model-secret.yaml")?).await?;
+        world.api::<Secret>().create(&post, &example("quickstart/model-secret.yaml")?).await?;
         world.api::<Model>().create(&post, &model).await?;
-        world.api::<Harness>().create(&post, &quickstart("harness.yaml")?).await?;
+        world.api::<Harness>().create(&post, &example("quickstart/harness.yaml")?).await?;
         Ok(world)
     }
 
@@ -62,10 +66,15 @@ impl World {
     }
 
     pub async fn create_agent(&self, name: &str) -> Result<Agent> {
-        let quickstart: Agent = quickstart("agent.yaml")?;
+        let quickstart: Agent = example("quickstart/agent.yaml")?;
         let spec = AgentSpec { display_name: None, ..quickstart.spec };
         let agent = self.api().create(&PostParams::default(), &Agent::new(name, spec)).await;
         agent.with_context(|| format!("failed to create agent {name}"))
+    }
+
+    /// A folder for whatever a bench writes.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     pub async fn end(self) -> Result<()> {
@@ -74,8 +83,9 @@ impl World {
     }
 }
 
-fn quickstart<K: DeserializeOwned>(file: &str) -> Result<K> {
-    let path = Path::new("examples/quickstart").join(file);
+/// An object of `examples/`.
+pub fn example<K: DeserializeOwned>(file: &str) -> Result<K> {
+    let path = Path::new("examples").join(file);
     let text = std::fs::read_to_string(repository::root().join(&path))
         .with_context(|| format!("failed to read {}", path.display()))?;
     foundry_crds::yaml::from_yaml(&text)

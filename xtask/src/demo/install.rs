@@ -43,7 +43,12 @@ async fn let_the_person_in(cluster: &Cluster) -> Result<()> {
     }
     // The cluster role `edit` takes Foundry's rights in a moment after they are made.
     let allowed = || async {
-        for resource in ["secrets", "agents.foundry.flow.life", "models.foundry.flow.life"] {
+        for resource in [
+            "secrets",
+            "agents.foundry.flow.life",
+            "codingruns.foundry.flow.life",
+            "models.foundry.flow.life",
+        ] {
             let ask = ["auth", "can-i", "patch", resource];
             let answer = cluster.person.run(&ask).await?;
             ensure!(answer.trim() == "yes", "{PERSON} may not patch {resource}");

@@ -1,11 +1,12 @@
 //! kubectl, as a person uses it.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use testenv::Process;
 use tokio::process::Command;
 
 use crate::printer::say;
@@ -36,15 +37,8 @@ pub(super) fn on_path() -> bool {
 impl Kubectl {
     /// Runs it and gives what it printed.
     pub async fn run<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<String> {
-        let mut command = Command::new(&self.program);
-        command.env("KUBECONFIG", &self.kubeconfig);
-        if let Some(namespace) = self.namespace {
-            command.args(["--namespace", namespace]);
-        }
-        if let Some(person) = self.person {
-            command.args(["--as", person]);
-        }
-        command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+        let mut command = Command::from(self.command(arguments));
+        command.stdin(Stdio::null()).kill_on_drop(true);
         let shown = spell(arguments);
         let output = tokio::time::timeout(PATIENCE, command.output())
             .await
@@ -57,11 +51,30 @@ impl Kubectl {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
+    /// Starts it, to go on until it is dropped; what it prints goes to a file.
+    pub fn start<S: AsRef<OsStr>>(&self, arguments: &[S], output: &Path) -> Result<Process> {
+        say(&format!("\n$ kubectl {}", spell(arguments)));
+        Process::spawn("kubectl", &self.command(arguments), output)
+    }
+
     /// Shows the command and what it prints, as in a terminal.
     pub async fn show<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Result<()> {
         say(&format!("\n$ kubectl {}", spell(arguments)));
         say(self.run(arguments).await?.trim_end());
         Ok(())
+    }
+
+    fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> std::process::Command {
+        let mut command = std::process::Command::new(&self.program);
+        command.env("KUBECONFIG", &self.kubeconfig);
+        if let Some(namespace) = self.namespace {
+            command.args(["--namespace", namespace]);
+        }
+        if let Some(person) = self.person {
+            command.args(["--as", person]);
+        }
+        command.args(arguments);
+        command
     }
 }
 

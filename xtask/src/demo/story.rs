@@ -1,6 +1,6 @@
 //! What the agent does, looked at as a person would, every claim checked.
 
-mod log;
+pub(super) mod log;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use pretty_assertions::assert_eq;
+use testenv::stack::GitAccess;
 
 use super::*;
 
@@ -14,7 +15,7 @@ async fn field(kubectl: &kubectl::Kubectl, object: &str, path: &str) -> String {
 
 /// The folder's name has a blank and an apostrophe, and everything is done twice.
 #[tokio::test]
-async fn a_person_applies_the_quickstart_with_this_runs_addresses() {
+async fn a_person_applies_the_examples_with_this_runs_addresses() {
     let scratch = tempfile::tempdir().unwrap();
     let data = scratch.path().join("a demo's data");
     let folder = DataFolder::open(Some(&data), false).unwrap();
@@ -31,9 +32,58 @@ async fn a_person_applies_the_quickstart_with_this_runs_addresses() {
     quickstart::take_back_what_was_stopped(&cluster).await.unwrap();
     assert_eq!(field(&cluster.person, "agent/scout", "{.spec.desiredState}").await, "");
 
+    a_person_applies_the_coding_run_with_this_runs_addresses(&cluster, &folder).await;
+    every_example_is_valid_as_it_stands(&cluster).await;
+
     let theirs = cluster.admin.kubeconfig.clone();
     a_cluster_of_ones_own_serves_as_well(&theirs, scratch.path()).await;
     cluster.stop().await.unwrap();
+}
+
+/// CODE-09, CODE-31
+async fn a_person_applies_the_coding_run_with_this_runs_addresses(
+    cluster: &Cluster,
+    folder: &DataFolder,
+) {
+    let file = |name: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, format!("a {name}\n")).unwrap();
+        path
+    };
+    let access = GitAccess {
+        host: "127.0.0.1:2222".into(),
+        api_url: "http://127.0.0.1:4".into(),
+        private_key: file("key"),
+        known_hosts: file("host key"),
+        token: file("token"),
+    };
+    for port in ["2222", "2223"] {
+        let remote = format!("ssh://git@127.0.0.1:{port}/acme/greeting.git");
+        coding::forget(cluster).await.unwrap();
+        let example = coding::lay(remote.clone(), &access, folder).await.unwrap();
+        cluster.person.run(&["apply", "-k", &example.display().to_string()]).await.unwrap();
+        let run = format!("codingrun/{}", coding::RUN);
+        assert_eq!(field(&cluster.person, &run, "{.spec.repository.remote}").await, remote);
+        assert_eq!(field(&cluster.person, &run, "{.spec.approval}").await, "person");
+    }
+    let person = &cluster.person;
+    let env = field(person, "harness/coding-v1", "{range .spec.env[*]}{.name}={.value} {end}");
+    let env = env.await;
+    let given = "FOUNDRY_GITHUB_HOST=127.0.0.1:2222 FOUNDRY_GITHUB_API_URL=http://127.0.0.1:4 ";
+    assert!(env.starts_with(given), "{env}");
+    let token = field(person, "secret/foundry-harness-git", "{.data.GITHUB_TOKEN}").await;
+    assert_eq!(token, "YSB0b2tlbg==", "without the end of its line");
+    let keys = field(person, "secret/foundry-harness-ssh", "{.data}").await;
+    assert!(keys.contains("ssh-privatekey") && keys.contains("known_hosts"), "{keys}");
+}
+
+async fn every_example_is_valid_as_it_stands(cluster: &Cluster) {
+    coding::forget(cluster).await.unwrap();
+    for (form, example) in [("-k", "quickstart"), ("-k", "coding"), ("-f", "models")] {
+        let path = workspace_root().join("examples").join(example).display().to_string();
+        let apply = ["apply", "--dry-run=server", form, &path];
+        cluster.person.run(&apply).await.unwrap();
+    }
 }
 
 async fn a_cluster_of_ones_own_serves_as_well(kubeconfig: &Path, scratch: &Path) {

@@ -20,6 +20,8 @@ pub struct Harness {
     pub pid: u32,
     /// What it printed.
     pub log: PathBuf,
+    /// Its home, where a coding harness keeps its clone.
+    pub home: PathBuf,
 }
 
 impl Harness {
@@ -62,7 +64,8 @@ fn alive_in(local: &Path, folder: &Path) -> Option<Harness> {
     let mut owner = owner.lines().map(str::to_owned);
     let (namespace, pod, agent) = (owner.next()?, owner.next()?, owner.next()?);
     let log = local.join("logs").join(namespace).join(format!("{pod}.log"));
-    Some(Harness { pod, agent, pid, log })
+    let home = folder.join("mounts/work");
+    Some(Harness { pod, agent, pid, log, home })
 }
 
 /// Waits until no harness lives; kills those that do not end by themselves.

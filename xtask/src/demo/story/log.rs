@@ -10,14 +10,17 @@ use k8s_openapi::jiff::Timestamp;
 use super::AGENT;
 use crate::printer::say;
 
+/// Characters of a line of which only the beginning is shown.
+const BEGINNING: usize = 100;
+
 /// A reader of the log, at some line.
-pub(super) struct Log {
+pub(in crate::demo) struct Log {
     api: Client,
     after: i64,
 }
 
 /// One line.
-pub(super) struct Line(LogLine);
+pub(in crate::demo) struct Line(LogLine);
 
 impl Line {
     /// Whether this line is about that, in its message or its data.
@@ -59,8 +62,7 @@ impl Log {
             self.after = page.next_after.max(self.after);
             let lines: Vec<_> = page.items.into_iter().map(Line).collect();
             for line in &lines {
-                let event = &line.0.event;
-                say(&format!("  {}  {:<10} {}", clock(event.at), event.kind, event.message));
+                show(&line.0);
             }
             if lines.iter().any(&wished) {
                 return Ok(());
@@ -71,7 +73,23 @@ impl Log {
     }
 }
 
+/// Prints one line.
+pub(in crate::demo) fn show(line: &LogLine) {
+    let event = &line.event;
+    say(&format!("  {}  {:<10} {}", clock(event.at), event.kind, event.message));
+}
+
+/// Prints the beginning of one line.
+pub(in crate::demo) fn show_beginning(line: &LogLine) {
+    let event = &line.event;
+    let mut message: String = event.message.chars().take(BEGINNING).collect();
+    if message.len() < event.message.len() {
+        message.push('…');
+    }
+    say(&format!("  {}  {:<10} {message}", clock(event.at), event.kind));
+}
+
 /// Time of day, UTC.
-pub(super) fn clock(at: Timestamp) -> String {
+pub(in crate::demo) fn clock(at: Timestamp) -> String {
     at.strftime("%H:%M:%S").to_string()
 }

@@ -1,0 +1,3 @@
+module example.com/acme/greeting
+
+go 1.24

@@ -1,0 +1,8 @@
+//! The demo itself, from outside.
+
+#![cfg(test)]
+
+#[path = "it/demo.rs"]
+mod demo;
+#[path = "it/document.rs"]
+mod document;
