@@ -74,7 +74,7 @@ impl World {
             namespaces: vec![namespace.name.clone()],
             operator_kubeconfig: operator,
             api_kubeconfig: api,
-            script: scripts().join(script),
+            scripts: vec![scripts().join(script)],
             database,
             evaluate_seconds: Some(1),
             runtime: Runtime::Local,

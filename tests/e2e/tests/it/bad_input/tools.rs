@@ -8,7 +8,8 @@ use rstest::rstest;
 use super::attempt::{Attempt, Place, assert_says};
 
 /// All that is asked for, and kubectl; but no cargo, so that nothing can be built.
-const TOOLS: [&str; 9] = ["go", "node", "npm", "python3", "git", "ssh", "cc", "setpriv", "kubectl"];
+const TOOLS: [&str; 10] =
+    ["go", "node", "npm", "python3", "git", "ssh", "curl", "cc", "setpriv", "kubectl"];
 
 /// A folder with tools that do nothing, well; one is missing.
 fn tools_without(place: &Place, missing: &str) -> PathBuf {
@@ -30,6 +31,7 @@ fn tools_without(place: &Place, missing: &str) -> PathBuf {
 #[case::python("python3", "missing, please install: Python 3, package python3")]
 #[case::git("git", "missing, please install: git, package git")]
 #[case::ssh("ssh", "missing, please install: ssh, package openssh-client")]
+#[case::curl("curl", "missing, please install: curl, package curl")]
 #[case::compiler("cc", "missing, please install: a C compiler, package build-essential")]
 #[tokio::test]
 async fn the_tests_name_the_one_tool_that_is_missing(#[case] tool: &str, #[case] remedy: &str) {
@@ -64,4 +66,16 @@ async fn the_demo_names_go_before_it_builds_anything() {
     let left = ["cache/foundry/control-plane/build.lock", "demo/foundry-demo"];
     let line = demo.refusal_leaving(&left).await;
     assert_says(&line, &["Go is missing", "https://go.dev/dl", "KUBEBUILDER_ASSETS"]);
+}
+
+#[tokio::test]
+async fn the_demo_names_git_before_it_lays_anything_into_a_cluster() {
+    let cluster = testenv::control_plane().await;
+    let place = Place::new();
+    let tools = tools_without(&place, "git");
+    let demo = Attempt::xtask(&place, "demo").argument("--exit").set("PATH", tools);
+    let demo = demo.argument("--kubeconfig").argument(cluster.kubeconfig());
+    let demo = demo.argument("--data-dir").argument(place.path("demo"));
+    let line = demo.refusal_leaving(&["demo/foundry-demo"]).await;
+    assert_eq!(line, "error: missing, please install: git, package git");
 }
