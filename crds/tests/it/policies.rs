@@ -204,17 +204,19 @@ async fn an_ephemeral_agent_belongs_to_a_parent_or_to_a_run() {
 #[tokio::test]
 async fn nobody_makes_an_agent_a_runs_own() {
     let office = Office::open().await;
+    // A run that is there: what names an owner that is not is collected as garbage.
+    let run = office.existing(Kind::CodingRun, &json!({})).await;
     let of_a_run = |uid: &str| {
         json!({ "metadata": { "ownerReferences": [{
             "apiVersion": "foundry.flow.life/v1alpha1",
             "kind": "CodingRun",
-            "name": "fix",
+            "name": run.metadata.name,
             "uid": uid,
             "controller": true,
         }] } })
     };
-    let (this, other) =
-        ("0c3f6d3a-0f65-4c55-9d36-6f5a3e6b6c0e", "7d8c5a52-54a6-4f0e-8b0a-8f3f0f6f7f11");
+    let this = run.metadata.uid.as_deref().unwrap();
+    let other = "7d8c5a52-54a6-4f0e-8b0a-8f3f0f6f7f11";
     let says = "metadata.ownerReferences: only Foundry makes an agent a CodingRun's";
     let mut of_mine = of_a_run(this);
     merge(&mut of_mine, &json!({ "spec": { "owner": "ann" } }));
