@@ -5,6 +5,8 @@
 mod approval;
 #[path = "coding/checks.rs"]
 mod checks;
+#[path = "coding/go.rs"]
+mod go;
 #[path = "coding/good.rs"]
 mod good;
 #[path = "coding/hosts.rs"]

@@ -15,7 +15,7 @@ use testenv::stack::{Runtime, Stack, StackOptions};
 use testenv::{ControlPlane, TestNamespace, eventually};
 
 /// How long the system may take for anything a test waits for.
-pub const DEADLINE: Duration = Duration::from_mins(2);
+pub const DEADLINE: Duration = Duration::from_mins(5);
 
 /// The person whose agents these are.
 pub const PERSON: &str = "ann";

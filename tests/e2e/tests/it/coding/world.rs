@@ -21,6 +21,7 @@ use testenv::eventually;
 use testenv::stack::{Harness as Process, Runtime, Stack, StackOptions};
 use tokio::sync::{Mutex, OnceCell, oneshot};
 
+use super::go;
 use crate::world::DEADLINE;
 
 /// The person whose runs these are.
@@ -81,6 +82,7 @@ impl World {
     /// A new installation.
     pub async fn start(parts: Parts) -> Self {
         let Parts { database, sshd } = parts;
+        go::has_built_the_standard_library().await;
         let control_plane = testenv::control_plane().await;
         let namespace = testenv::namespace(control_plane, "coding").await.name;
         let folder = testenv::scratch(&namespace).unwrap();
