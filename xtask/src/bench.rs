@@ -65,13 +65,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 fn build_release() -> anyhow::Result<()> {
     writeln!(std::io::stderr(), "bench: building release executables")?;
-    let packages =
-        ["foundry-harness", "foundry-coding", "foundry-operator", "foundry-api", "fakes"];
-    let mut args = vec!["build", "--release", "--bins"];
-    for package in packages {
-        args.extend(["--package", package]);
+    // Each alone, as an image is built: together they would all have every feature that
+    // any of them needs of a shared crate.
+    for package in ["foundry-harness", "foundry-coding", "foundry-operator", "foundry-api", "fakes"]
+    {
+        repository::run("cargo", &["build", "--release", "--bins", "--package", package])?;
     }
-    repository::run("cargo", &args)
+    Ok(())
 }
 
 /// Folder of the release executables.
