@@ -7,6 +7,7 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 use tokio::process::Command;
 
+use crate::printer::say;
 use crate::{control_plane, repository, tools};
 
 /// Both builds side by side: the Go one takes as long as the Rust one. Neither
@@ -28,6 +29,7 @@ async fn executables() -> Result<()> {
         // Whoever says where they are has built them.
         return Ok(());
     }
+    say("building Foundry's programs, which takes some minutes the first time");
     let status = Command::new("cargo")
         .args(["build", "--quiet", "--workspace", "--bins"])
         .current_dir(repository::root())
