@@ -65,6 +65,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("foundry-kernel", 1),
     ("foundry-relay", 2),
     ("foundry-platform", 2),
+    ("foundry-mcp", 2),
     ("foundry-git", 1),
     ("foundry-workspace", 2),
     ("foundry-operator", 3),

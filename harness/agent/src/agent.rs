@@ -4,9 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use foundry_client::{
-    Activation, AgentView, CatalogTool, ClientError, DesiredState, HarnessView, SkillRef, Status,
-};
+use foundry_client::{AgentView, CatalogTool, ClientError, HarnessView, ModelView, SkillRef};
 use foundry_kernel::Tool;
 use foundry_platform::api::Api;
 use foundry_platform::catalog::{self, Executors};
@@ -14,8 +12,11 @@ use foundry_platform::clock::Clock;
 use foundry_platform::events::{EventLog, kind};
 use foundry_platform::gate::{Blocked, CLOSED_FOR, Gate};
 use foundry_platform::heartbeat::Vitals;
+use foundry_platform::reasoning::Effort;
 use foundry_platform::relay::{self, Broker, Route};
+use foundry_platform::rest;
 use foundry_platform::runs::Recorder;
+use foundry_platform::settings::ModelSettings;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +28,7 @@ use crate::working_set::WorkingSet;
 pub(crate) struct Agent {
     pub api: Arc<dyn Api>,
     pub broker: Arc<dyn Broker>,
+    pub model: ModelSettings,
     pub executors: Executors,
     pub log: EventLog,
     pub clock: Clock,
@@ -44,9 +46,13 @@ pub(crate) struct Mind {
     pub start: Option<Start>,
     pub cycles: WorkingSet,
     pub gate: Gate<Config>,
+    /// Closed while the agent has no usable model (BIND-10). It opens with any change of
+    /// the model's row in the catalog, so this waits for no rhythm of its own.
+    pub models: Gate<(Config, Option<ModelView>)>,
     resting: Option<&'static str>,
     unread: Option<String>,
     warnings: Vec<String>,
+    dropped_effort: Option<String>,
 }
 
 /// What an agent is configured with; a change passes the retry gate (LOOP-30).
@@ -67,7 +73,10 @@ pub(crate) struct Ready {
     pub cycles: WorkingSet,
     pub system: String,
     pub tools: Vec<Arc<Tool>>,
+    /// The model's row in the catalog, if it has one.
+    pub model: Option<ModelView>,
     pub route: Route,
+    pub effort: Effort,
 }
 
 /// Why the model is not called now.
@@ -103,7 +112,7 @@ impl Agent {
             return Err(NotReady::Blocked);
         }
         let read = self.read(&agent).await;
-        let Read { thoughts, tools, harness, route } = match read {
+        let Read { thoughts, tools, harness, model } = match read {
             Ok(read) => read,
             Err(Unreadable::Api(error)) => return Err(self.unread(&error)),
             Err(Unreadable::Catalog(error)) if is_passing(&error) => {
@@ -115,12 +124,21 @@ impl Agent {
         let selected = catalog::select(&tools, &agent, &harness, &self.executors)
             .map_err(|blocker| self.block(&agent, &blocker.to_string()))?;
         self.warn(warnings(&agent, &selected.not_permitted));
+        // BIND-10: what was told of a model that cannot be used is not told again.
+        if !self.mind().models.passes(&(config, model.clone()), self.clock.now()) {
+            return Err(NotReady::Blocked);
+        }
+        let route = relay::route(model.as_ref());
+        let effort = Effort::decide(self.model.effort(), &agent.model, &route);
+        self.tell_effort(&effort);
         Ok(Ready {
             start,
             cycles: self.mind().cycles.clone(),
             system: prompt::system(&agent.instructions, &thoughts),
             tools: selected.tools,
+            model,
             route,
+            effort,
             agent,
         })
     }
@@ -144,6 +162,13 @@ impl Agent {
         }
     }
 
+    /// Lets no cycle pass whose model is as it is now; says why, once (BIND-10).
+    pub(crate) fn close_models(&self, ready: &Ready, reason: &str) -> Blocked {
+        let now = self.clock.now();
+        let as_it_is = (Config::of(&ready.agent), ready.model.clone());
+        self.mind().models.close(as_it_is, reason.to_owned(), now, CLOSED_FOR)
+    }
+
     /// Takes note of the start number (LOOP-16).
     fn observe(&self, agent: &AgentView) -> Start {
         let now = self.clock.now();
@@ -164,7 +189,7 @@ impl Agent {
 
     /// Stops thinking, and takes no wakes, while the agent should not be running.
     fn rest(&self, agent: &AgentView) -> Result<(), NotReady> {
-        let resting = why_not(agent);
+        let resting = rest::why_not(agent, "the agent is woken on demand, inside the api");
         let told = std::mem::replace(&mut self.mind().resting, resting);
         self.active.send_if_modified(|active| {
             std::mem::replace(active, resting.is_none()) != resting.is_none()
@@ -184,13 +209,22 @@ impl Agent {
     }
 
     async fn read(&self, agent: &AgentView) -> Result<Read, Unreadable> {
-        let (thoughts, tools, harness, route) = tokio::try_join!(
+        let (thoughts, tools, harness, model) = tokio::try_join!(
             async { self.api.thoughts().await.map_err(Unreadable::Api) },
             async { self.api.tools().await.map_err(Unreadable::Catalog) },
             async { self.api.harness(&agent.harness_id).await.map_err(Unreadable::Catalog) },
-            async { relay::find_route(&*self.api, &agent.model).await.map_err(Unreadable::Api) },
+            async { self.find_model(&agent.model).await.map_err(Unreadable::Api) },
         )?;
-        Ok(Read { thoughts, tools, harness, route })
+        Ok(Read { thoughts, tools, harness, model })
+    }
+
+    /// The model's row in the catalog. One that is known to be missing is not looked for
+    /// again and again in each cycle.
+    async fn find_model(&self, model: &str) -> Result<Option<ModelView>, ClientError> {
+        if self.mind().models.is_closed() {
+            return relay::look(&*self.api, model).await;
+        }
+        relay::find(&*self.api, model).await
     }
 
     /// Says what could not be read, once for each cause.
@@ -205,6 +239,15 @@ impl Agent {
     fn readable_again(&self) {
         if self.mind().unread.take().is_some() {
             self.log.info(kind::API, "the api answers again");
+        }
+    }
+
+    /// Says that the reasoning effort is not sent, once until that changes (CODE-41).
+    fn tell_effort(&self, effort: &Effort) {
+        let line = effort.line().map(str::to_owned);
+        let told = std::mem::replace(&mut self.mind().dropped_effort, line.clone());
+        if let Some(line) = line.filter(|line| told.as_ref() != Some(line)) {
+            self.log.info(kind::MODEL, &line);
         }
     }
 
@@ -236,7 +279,7 @@ struct Read {
     thoughts: String,
     tools: Vec<CatalogTool>,
     harness: HarnessView,
-    route: Route,
+    model: Option<ModelView>,
 }
 
 enum Unreadable {
@@ -262,19 +305,4 @@ fn warnings(agent: &AgentView, not_permitted: &[String]) -> Vec<String> {
 /// next cycle looks again.
 fn is_passing(error: &ClientError) -> bool {
     error.status().is_none_or(|status| matches!(status, 429 | 502..=504))
-}
-
-/// Why the agent should not be running, if it should not.
-fn why_not(agent: &AgentView) -> Option<&'static str> {
-    match (agent.status, agent.desired_state, agent.activation) {
-        (Status::Archive, _, _) => Some("the agent is archived"),
-        (Status::Expired, _, _) => Some("the agent is expired"),
-        (Status::Active, DesiredState::Completed | DesiredState::Stopped, _) => {
-            Some("the agent is stopped")
-        }
-        (Status::Active, DesiredState::Running, Activation::OnDemand) => {
-            Some("the agent is woken on demand, inside the api")
-        }
-        (Status::Active, DesiredState::Running, Activation::AlwaysOn) => None,
-    }
 }

@@ -1,30 +1,21 @@
 //! Everything the harness is told from outside: its environment, read once.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
-use url::Url;
+use foundry_platform::settings::{ModelSettings, ProcessSettings, seconds};
 
 /// Runs one always-on agent: thinks on a rhythm, handles wakes, reports to the API.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "harness", version)]
 pub struct Settings {
-    /// Address of the Foundry API.
-    #[arg(long, env = "FOUNDRY_API_URL", value_name = "URL")]
-    pub api_url: Url,
+    /// Which agent, and how its process lives.
+    #[command(flatten)]
+    pub process: ProcessSettings,
 
-    /// Id of the agent this process runs.
-    #[arg(long, env = "FOUNDRY_AGENT_ID", value_name = "ID")]
-    pub agent_id: String,
-
-    /// Namespace of the agent.
-    #[arg(long, env = "FOUNDRY_AGENT_NAMESPACE", value_name = "NAMESPACE")]
-    pub agent_namespace: String,
-
-    /// File with the token for the API; read again on each use.
-    #[arg(long, env = "FOUNDRY_TOKEN_FILE", value_name = "FILE")]
-    pub token_file: PathBuf,
+    /// How the model is used.
+    #[command(flatten)]
+    pub model: ModelSettings,
 
     /// Seconds from the start of one evaluation to the start of the next.
     #[arg(
@@ -35,37 +26,11 @@ pub struct Settings {
         value_parser = seconds
     )]
     pub evaluate_every: Duration,
-
-    /// Seconds between two heartbeats.
-    #[arg(
-        long,
-        env = "FOUNDRY_HEARTBEAT_SECONDS",
-        value_name = "SECONDS",
-        default_value = "30",
-        value_parser = seconds
-    )]
-    pub heartbeat_every: Duration,
-
-    /// File that whoever owns this local run holds locked; the harness ends when the
-    /// lock is let go.
-    #[arg(long, env = "FOUNDRY_LIFELINE", value_name = "FILE")]
-    pub lifeline: Option<PathBuf>,
-
-    /// File that the harness holds locked while it lives, with its process id inside.
-    #[arg(long, env = "FOUNDRY_LOCK_FILE", value_name = "FILE")]
-    pub lock_file: Option<PathBuf>,
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    match text.parse::<u64>() {
-        Ok(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
-        _ => Err("give whole seconds from 1 to 86400".to_owned()),
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
+    use clap::CommandFactory as _;
 
     use super::*;
 
@@ -86,18 +51,20 @@ mod tests {
     fn the_rhythm_is_fifteen_seconds_and_the_heartbeat_thirty_unless_told_otherwise() {
         let settings = Settings::try_parse_from(NEEDED).unwrap();
         assert_eq!(settings.evaluate_every, Duration::from_secs(15));
-        assert_eq!(settings.heartbeat_every, Duration::from_secs(30));
+        assert_eq!(settings.process.heartbeat_every, Duration::from_secs(30));
+        assert_eq!((settings.model.context_tokens, settings.model.effort()), (None, None));
     }
 
-    #[rstest]
-    #[case("0")]
-    #[case("-1")]
-    #[case("86401")]
-    #[case("1.5")]
-    #[case("soon")]
-    fn a_rhythm_that_makes_no_sense_is_refused(#[case] given: &str) {
-        let arguments = NEEDED.into_iter().chain(["--evaluate-every", given]);
+    #[test]
+    fn a_rhythm_that_makes_no_sense_is_refused_by_name() {
+        let arguments = NEEDED.into_iter().chain(["--evaluate-every", "0"]);
         let error = Settings::try_parse_from(arguments).unwrap_err().to_string();
-        assert!(error.contains("evaluate-every") || error.contains("unexpected"), "{error}");
+        assert!(error.contains("evaluate-every"), "{error}");
+    }
+
+    #[test]
+    fn help_says_what_the_program_does() {
+        let help = Settings::command().render_help().to_string();
+        assert!(help.starts_with("Runs one always-on agent"), "{help}");
     }
 }

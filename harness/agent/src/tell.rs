@@ -19,21 +19,19 @@ pub(crate) struct Teller {
     lookups: Vec<Lookup>,
 }
 
-/// What was learnt while telling.
-pub(crate) struct Told {
-    /// Calls and what they returned.
-    pub lookups: Vec<Lookup>,
-    /// How full the model's window was at the last reply.
-    pub context_percent: Option<u8>,
-}
-
 impl Teller {
     pub(crate) fn new(means: Means, run: Uuid, stop: &CancellationToken) -> Self {
         Self { teller: tell::Teller::new(means, run, stop), lookups: Vec::new() }
     }
 
-    /// Tells how the run ended.
-    pub(crate) fn finish(self, outcome: &Outcome) -> Told {
+    /// A line of this run.
+    pub(crate) fn line(&self, kind: &str, level: LogLevel, line: &str) {
+        self.teller.line(kind, level, line);
+    }
+
+    /// Tells how the run ended, unless that has more to it than a line; gives the calls and
+    /// what they returned.
+    pub(crate) fn finish(self, outcome: &Outcome) -> Vec<Lookup> {
         let Self { teller, lookups } = self;
         match &outcome.stop {
             // LOOP-23
@@ -46,16 +44,13 @@ impl Teller {
                 let line = format!("reached {turns} turns; the rest is left to the next cycle");
                 teller.line(kind::WARNING, LogLevel::Warn, &line); // LOOP-06
             }
-            // Told with how long the next cycle waits for it.
-            Stop::Budget { .. } => {}
             Stop::Aborted | Stop::Interrupted => {
                 teller.line(kind::STEP, LogLevel::Info, "called off: the harness is stopping");
             }
-            Stop::Failed(failure) => {
-                teller.line(kind::ERROR, LogLevel::Error, &tell::failed(failure));
-            }
+            // Told with what follows from it for the next cycle.
+            Stop::Budget { .. } | Stop::Failed(_) => {}
         }
-        Told { lookups, context_percent: teller.context_percent() }
+        lookups
     }
 }
 

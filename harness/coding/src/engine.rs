@@ -4,13 +4,14 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use foundry_client::{Approval, CodingOutcome, CodingResult, LogLevel, QuestionKind};
 use foundry_kernel::{
-    Entry, Host as _, Ladder, Limits, Outcome, Run, RunOptions, Settings, Stop, Tool, UserInput,
-    drive,
+    EmptyReply, Entry, Host as _, Ladder, Limits, Outcome, Run, RunOptions, Settings, Stop, Tool,
+    UserInput, drive,
 };
 use foundry_llm::Usage;
-use foundry_platform::heartbeat::Vitals;
+use foundry_platform::relay;
 use foundry_platform::tell::{self, Means, Teller};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -32,10 +33,38 @@ pub struct Task {
     pub text: String,
     /// Where it is done.
     pub setting: Setting,
-    /// `auto` or a model's id.
-    pub model: String,
+    /// The model that does it.
+    pub model: Model,
     /// Model turns of one attempt (CODE-23).
     pub turns_per_attempt: u32,
+}
+
+/// The model of a task, and how it is used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// `auto` or a model's id.
+    pub name: String,
+    /// Tokens that fit its window (CODE-39).
+    pub window: u64,
+    /// The reasoning level it is asked for (CODE-41).
+    pub reasoning_effort: Option<String>,
+    /// The model that takes over when it fails for good (KERN-42).
+    pub fallback: Option<String>,
+}
+
+/// Tools from elsewhere, beside the engine's own. Asked for at the start of each attempt:
+/// a server may have others by then.
+#[async_trait]
+pub trait Granted: Send + Sync {
+    /// The tools there are now, in the order in which the model sees them.
+    async fn tools(&self) -> Vec<Arc<Tool>>;
+}
+
+#[async_trait]
+impl Granted for Vec<Arc<Tool>> {
+    async fn tools(&self) -> Vec<Arc<Tool>> {
+        self.clone()
+    }
 }
 
 /// What the engine works with.
@@ -46,10 +75,8 @@ pub struct Engine {
     pub bench: Bench,
     /// How the model is called and where lines go.
     pub means: Means,
-    /// Tools of the platform, beside the engine's own.
-    pub granted: Vec<Arc<Tool>>,
-    /// What the heartbeat tells.
-    pub vitals: Arc<Vitals>,
+    /// Tools of the platform or of a person's own servers.
+    pub granted: Arc<dyn Granted>,
     /// Cancelled when the process is to stop.
     pub stop: CancellationToken,
 }
@@ -219,7 +246,7 @@ impl Engine {
             settings: self.settings(phase, id),
             history,
             input: UserInput::from(input),
-            tools: self.tools(phase),
+            tools: self.tools(phase).await,
         })
         .map_err(|error| CodingResult {
             outcome: CodingOutcome::HarnessFailed,
@@ -233,7 +260,6 @@ impl Engine {
             delivery: self.task.setting.delivery,
             max_turns,
             ledger: self.bench.ledger.clone(),
-            vitals: self.vitals.clone(),
             acted: false,
         };
         let outcome = self.under_the_clock(&mut run, &mut host).await;
@@ -281,7 +307,14 @@ impl Engine {
 
     fn settings(&self, phase: Phase, id: Uuid) -> Settings {
         let system = prompt::system(phase, &self.task.setting);
-        let mut settings = Settings::new(&self.task.model, system);
+        let Model { name, window, reasoning_effort, fallback } = &self.task.model;
+        let mut settings = Settings::new(name, system);
+        settings.context_window = *window;
+        settings.max_output_tokens = relay::output_cap(*window);
+        settings.reasoning_effort.clone_from(reasoning_effort);
+        settings.fallback_model.clone_from(fallback);
+        // An empty reply is one that calls nothing: `Watch` asks for a call, once.
+        settings.empty = EmptyReply::Ends;
         settings.limits = Limits { max_turns: self.task.turns_per_attempt, ..Limits::default() };
         settings.ladder = Ladder::coding();
         settings.seed = id.as_u64_pair().1;
@@ -289,8 +322,9 @@ impl Engine {
     }
 
     /// While planning nothing is changed, so tools that write are not offered.
-    fn tools(&self, phase: Phase) -> Vec<Arc<Tool>> {
-        let granted = self.granted.iter().filter(|tool| match phase {
+    async fn tools(&self, phase: Phase) -> Vec<Arc<Tool>> {
+        let granted = self.granted.tools().await;
+        let granted = granted.iter().filter(|tool| match phase {
             Phase::Plan => tool.effect == foundry_kernel::Effect::Read,
             Phase::Build => true,
         });

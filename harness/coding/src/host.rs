@@ -6,7 +6,6 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use foundry_kernel::{Control, Entry, Event, Host, ModelCall, UserInput};
 use foundry_llm::{LlmError, Reply};
-use foundry_platform::heartbeat::Vitals;
 use foundry_platform::tell::Teller;
 use jiff::Timestamp;
 
@@ -22,7 +21,6 @@ pub(crate) struct AttemptHost {
     pub delivery: Delivery,
     pub max_turns: u32,
     pub ledger: Arc<Ledger>,
-    pub vitals: Arc<Vitals>,
     /// Whether any tool was run.
     pub acted: bool,
 }
@@ -30,9 +28,6 @@ pub(crate) struct AttemptHost {
 impl AttemptHost {
     fn replied(&mut self, reply: &Reply) {
         self.ledger.turn();
-        if let Some(percent) = self.teller.context_percent() {
-            self.vitals.set_context_percent(percent);
-        }
         let control = self.teller.control();
         for hint in self.watch.replied(!reply.calls.is_empty()) {
             let words = prompt::hint(hint, self.phase, self.delivery, self.max_turns);
@@ -64,9 +59,17 @@ impl Host for AttemptHost {
         match event {
             Event::Entry(Entry::Assistant { reply }) => self.replied(reply),
             Event::ToolStarted { .. } => self.acted = true,
-            Event::Entry(Entry::User { .. } | Entry::Results { .. } | Entry::Fold { .. })
+            Event::Entry(
+                Entry::User { .. }
+                | Entry::Results { .. }
+                | Entry::Fold { .. }
+                | Entry::Stubs { .. },
+            )
             | Event::Calling(_)
             | Event::Retry { .. }
+            | Event::Fallback { .. }
+            | Event::Compacted { .. }
+            | Event::Context { .. }
             | Event::Truncated { .. }
             | Event::ToolSettled { .. } => {}
         }

@@ -12,6 +12,10 @@ mod finishing;
 mod flowcode;
 #[path = "it/life.rs"]
 mod life;
+#[path = "it/mcp.rs"]
+mod mcp;
+#[path = "it/model.rs"]
+mod model;
 #[path = "it/pod.rs"]
 mod pod;
 #[path = "it/program.rs"]

@@ -20,7 +20,7 @@ mod ssh;
 pub use error::{Class, GitError, PushRefusal, chain};
 pub use git::{Access, Git, GitConfiguration};
 pub use process::{
-    Command, Confinement, Environment, Exit, FOREGROUND_LIMIT, Finished, FullText, Output,
+    Command, Confinement, Environment, Exit, FOREGROUND_LIMIT, Finished, FullText, Minded, Output,
     OutputLimits, RunError, Runner, RunnerSettings, adopt_orphans,
 };
 pub use pull_request::{

@@ -10,7 +10,7 @@ mod output;
 mod path;
 mod runner;
 
-pub use children::adopt_orphans;
+pub use children::{Minded, adopt_orphans};
 pub use command::{Command, FOREGROUND_LIMIT};
 pub use confine::Confinement;
 pub use environment::Environment;

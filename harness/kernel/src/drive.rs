@@ -7,8 +7,9 @@ mod tests;
 use foundry_llm::{LlmError, Reply, StopReason};
 
 use crate::entry::Entry;
-use crate::host::{Control, Event, Host, Signal};
+use crate::host::{Control, Event, Host};
 use crate::outcome::Outcome;
+use crate::policy::interrupt::Signal;
 use crate::run::Run;
 use crate::step::{Batch, ModelCall, Step};
 
@@ -23,12 +24,16 @@ pub async fn drive(run: &mut Run, host: &mut dyn Host) -> Outcome {
             Step::Done(outcome) => return outcome,
             Step::CallModel(call) => {
                 if let Some(answer) = ask(&call, host, &control).await {
+                    take_input(run, &control);
                     run.replied(answer);
                 }
                 tell(run, host, None).await;
             }
             Step::CallTools(batch) => {
-                run.ran(batch::settle(&batch, host, &control).await);
+                let (settled, usage) = batch::settle(&batch, host, &control).await;
+                run.spent(usage);
+                take_input(run, &control);
+                run.ran(settled);
                 tell(run, host, Some(&batch)).await;
             }
         }
@@ -39,8 +44,9 @@ pub async fn drive(run: &mut Run, host: &mut dyn Host) -> Outcome {
 /// what was queued before it (KERN-27): it is looked for first and obeyed last.
 fn obey(run: &mut Run, control: &Control) {
     let interrupted = control.take_interrupt();
-    for input in control.take_queued() {
-        run.steer(input);
+    take_input(run, control);
+    if let Some(mode) = control.mode() {
+        run.set_mode(mode);
     }
     if interrupted {
         run.interrupt();
@@ -50,8 +56,17 @@ fn obey(run: &mut Run, control: &Control) {
     }
 }
 
+/// Input that came during a step is there before the step is judged: it may lead out of a
+/// circle.
+fn take_input(run: &mut Run, control: &Control) {
+    for input in control.take_queued() {
+        run.steer(input);
+    }
+}
+
 /// Asks the model, after the wait of a retry; nothing when a signal came first, and then
-/// the call in flight is dropped (KERN-25).
+/// the call in flight is dropped (KERN-25). The call's future is gone when this returns:
+/// what it holds, a stream or a place among few, is free before any tool begins.
 async fn ask(
     call: &ModelCall,
     host: &mut dyn Host,
@@ -79,7 +94,8 @@ async fn unless_signalled<T>(control: &Control, work: impl Future<Output = T>) -
     }
 }
 
-/// Tells the host of new entries, and of calls that ended without being dispatched.
+/// Tells the host of new entries, of calls that ended without being dispatched, and of
+/// what else has happened.
 async fn tell(run: &mut Run, host: &mut dyn Host, batch: Option<&Batch>) {
     let turn = run.turns();
     for entry in run.take_new_entries() {
@@ -96,9 +112,15 @@ async fn tell(run: &mut Run, host: &mut dyn Host, batch: Option<&Batch>) {
                     }
                 }
             }
-            Entry::Assistant { .. } | Entry::User { .. } | Entry::Fold { .. } => {}
+            Entry::Assistant { .. }
+            | Entry::User { .. }
+            | Entry::Fold { .. }
+            | Entry::Stubs { .. } => {}
         }
         host.on_event(Event::Entry(&entry)).await;
+    }
+    for note in run.take_notes() {
+        host.on_event(note.event()).await;
     }
 }
 

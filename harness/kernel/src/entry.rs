@@ -30,6 +30,12 @@ pub enum Entry {
         /// What the model reads in their place.
         digest: String,
     },
+    /// Older results shown as one line each, save those that stay whole. The entries
+    /// themselves stay.
+    Stubs {
+        /// How many entries, counted from the start of the log, it is about.
+        covers: usize,
+    },
 }
 
 /// What a person or the host says to the model.

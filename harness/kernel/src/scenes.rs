@@ -9,8 +9,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Control, Effect, Event, Execute, Host, ModelCall, Run, RunOptions, Settings, Step, Tool,
-    ToolError, UserInput,
+    Control, Dispatch, Effect, Event, Execute, Host, ModelCall, Permission, Purpose, Run,
+    RunOptions, Settings, Step, Tool, ToolError, UserInput,
 };
 
 pub(crate) const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -85,7 +85,8 @@ pub(crate) fn error(kind: ErrorKind) -> LlmError {
 pub(crate) fn model_call(run: &mut Run) -> ModelCall {
     match run.step(NOW) {
         Step::CallModel(call) => call,
-        other => panic!("not a model call: {other:?}"),
+        Step::Done(outcome) => panic!("not a model call, for it is over: {:?}", outcome.stop),
+        other @ Step::CallTools(_) => panic!("not a model call: {other:?}"),
     }
 }
 
@@ -122,6 +123,10 @@ pub(crate) struct ScriptedHost {
     pub(crate) at_wait: Option<fn(&Control)>,
     pub(crate) asked: Vec<ModelCall>,
     pub(crate) events: Vec<String>,
+    pub(crate) percents: Vec<u8>,
+    /// What is answered to each ask; allowed when there is nothing left.
+    pub(crate) permissions: VecDeque<Permission>,
+    pub(crate) permits_asked: Vec<String>,
 }
 
 impl ScriptedHost {
@@ -134,6 +139,9 @@ impl ScriptedHost {
             at_wait: None,
             asked: Vec::new(),
             events: Vec::new(),
+            percents: Vec::new(),
+            permissions: VecDeque::new(),
+            permits_asked: Vec::new(),
         }
     }
 
@@ -172,14 +180,32 @@ impl Host for ScriptedHost {
         self.now = at;
     }
 
+    async fn permit(&mut self, call: &Dispatch) -> Permission {
+        self.permits_asked.push(call.call.id.clone());
+        self.permissions.pop_front().unwrap_or(Permission::Allowed)
+    }
+
     async fn on_event(&mut self, event: Event<'_>) {
         let line = match event {
             Event::Entry(crate::Entry::User { .. }) => "entry user".to_owned(),
             Event::Entry(crate::Entry::Assistant { .. }) => "entry assistant".to_owned(),
             Event::Entry(crate::Entry::Results { .. }) => "entry results".to_owned(),
             Event::Entry(crate::Entry::Fold { .. }) => "entry fold".to_owned(),
+            Event::Entry(crate::Entry::Stubs { .. }) => "entry stubs".to_owned(),
+            Event::Calling(call) if call.purpose == Purpose::Summary => {
+                "calling for a summary".to_owned()
+            }
             Event::Calling(call) => format!("calling turn {} attempt {}", call.turn, call.attempt),
             Event::Retry { attempt, error, .. } => format!("retry {attempt} after {error}"),
+            Event::Fallback { from, to, error } => {
+                format!("fallback from {from} to {to} after {error}")
+            }
+            Event::Compacted { stage, .. } => format!("compacted by {stage:?}"),
+            // Told of in its own test.
+            Event::Context { percent } => {
+                self.percents.push(percent);
+                return;
+            }
             Event::Truncated { turn } => format!("truncated turn {turn}"),
             Event::ToolStarted { turn, call } => format!("turn {turn} starts {}", call.call.id),
             Event::ToolSettled { turn, call_id, settled, .. } => {

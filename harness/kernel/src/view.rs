@@ -1,9 +1,16 @@
 //! What the model sees of the log.
 
-use foundry_llm::{Message, ToolResult};
+mod shown;
 
-use crate::entry::{CallResult, Entry};
+use std::collections::BTreeMap;
+
+use foundry_llm::{Message, ToolCall};
+
+use crate::entry::Entry;
+use crate::policy::{kept, stub};
 use crate::rules::{self, Violation};
+
+pub(crate) use shown::{Answer, Said, Shown, as_u64, as_usize};
 
 /// The conversation as it is sent, made from the log and never stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,82 +28,134 @@ impl View {
     }
 }
 
-/// A message on its way into a view.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Shown {
-    pub(crate) message: Message,
-    /// Whether the current run made it (KERN-40).
-    pub(crate) own: bool,
+/// A log and what a look at it depends on.
+#[derive(Clone, Copy)]
+pub(crate) struct Conversation<'a> {
+    /// Everything said so far.
+    pub(crate) log: &'a [Entry],
+    /// Index of the current run's first entry.
+    pub(crate) began: usize,
+    /// Bytes of system prompt and tools, which go out with each request.
+    pub(crate) fixed_bytes: u64,
+    /// Output cap in tokens, a thinking budget included.
+    pub(crate) max_output_tokens: u32,
+    /// Whether results of the tool of this name survive micro-compaction (SKILL-13).
+    pub(crate) stays: &'a dyn Fn(&str) -> bool,
+    /// Index of the first entry whose reasoning goes back: the run's first, or the first
+    /// after a change of model.
+    pub(crate) thinking_from: usize,
 }
 
-/// The view of a log: the newest fold stands for what it covers, and the transcript
-/// rules are enforced. `began` is the index of the current run's first entry.
+/// How far the log is told in fewer words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Marks<'a> {
+    /// What the newest fold covers, and its digest.
+    pub(crate) fold: Option<(usize, &'a str)>,
+    /// Results of entries before this index are stubs.
+    pub(crate) stubs: usize,
+}
+
+impl<'a> Marks<'a> {
+    /// As the log says: the newest fold, and the stubs that reach farthest, for what was
+    /// a stub once stays one. Neither covers what came after it.
+    pub(crate) fn of(log: &'a [Entry]) -> Self {
+        let mut marks = Self::default();
+        for (at, entry) in log.iter().enumerate() {
+            match entry {
+                Entry::Fold { covers, digest } => marks.fold = Some(((*covers).min(at), digest)),
+                Entry::Stubs { covers } => marks.stubs = marks.stubs.max((*covers).min(at)),
+                Entry::User { .. } | Entry::Assistant { .. } | Entry::Results { .. } => {}
+            }
+        }
+        marks
+    }
+
+    /// Index of the first entry that is shown itself.
+    pub(crate) fn start(&self) -> usize {
+        self.fold.map_or(0, |(covers, _)| covers)
+    }
+}
+
+/// The view of a log: the newest fold stands for what it covers, older results are
+/// stubs where the log says so, and the transcript rules are enforced. `began` is the
+/// index of the current run's first entry.
 pub fn view(log: &[Entry], began: usize) -> View {
-    let mut shown = unfolded(log, began);
+    view_of(&Conversation {
+        log,
+        began,
+        fixed_bytes: 0,
+        max_output_tokens: 0,
+        stays: &|_| false,
+        thinking_from: began,
+    })
+}
+
+/// The view of a conversation.
+pub(crate) fn view_of(conversation: &Conversation<'_>) -> View {
+    let (shown, repaired) = enforced(conversation, Marks::of(conversation.log));
+    View { messages: shown.into_iter().map(Shown::into_message).collect(), repaired }
+}
+
+/// What would be shown under these marks, every rule enforced; nothing of the log is copied.
+pub(crate) fn enforced<'a>(
+    conversation: &Conversation<'a>,
+    marks: Marks<'a>,
+) -> (Vec<Shown<'a>>, Vec<Violation>) {
+    let mut shown = unfolded(conversation, marks);
     let repaired = rules::enforce(&mut shown);
-    View { messages: shown.into_iter().map(|shown| shown.message).collect(), repaired }
+    (shown, repaired)
 }
 
 /// What the rules have against a view. Empty, unless a rule's repair is wrong.
 pub(crate) fn violations(view: &View) -> Vec<Violation> {
-    let shown: Vec<Shown> =
-        view.messages.iter().map(|message| Shown { message: message.clone(), own: true }).collect();
-    rules::check(&shown)
+    let messages = view.messages.iter().enumerate();
+    let shown = |(entry, message)| Shown { said: Said::of(message), own: true, entry };
+    rules::check(&messages.map(shown).collect::<Vec<_>>())
 }
 
-/// Says what was wrong with a stored history; the log itself stays as it is.
+/// Says what was wrong with a stored history, once for each rule; the log itself stays
+/// as it is.
 pub(crate) fn report_repairs(repaired: &[Violation]) {
-    for Violation { rule, at, what } in repaired.iter().filter(|found| rules::is_fault(found)) {
-        tracing::warn!(rule, at, what, "repaired a stored conversation for this run");
+    let mut by_rule: BTreeMap<&str, (usize, &Violation)> = BTreeMap::new();
+    for found in repaired.iter().filter(|found| rules::is_fault(found)) {
+        by_rule.entry(found.rule).or_insert((0, found)).0 += 1;
+    }
+    for (count, Violation { rule, at, entry, what }) in by_rule.into_values() {
+        tracing::warn!(rule, count, at, entry, what, "repaired a stored conversation for this run");
     }
 }
 
-fn unfolded(log: &[Entry], began: usize) -> Vec<Shown> {
-    let newest_fold = log.iter().enumerate().rev().find_map(|(at, entry)| match entry {
-        Entry::Fold { covers, digest } => Some((at, *covers, digest)),
-        Entry::User { .. } | Entry::Assistant { .. } | Entry::Results { .. } => None,
+fn unfolded<'a>(conversation: &Conversation<'a>, marks: Marks<'a>) -> Vec<Shown<'a>> {
+    let &Conversation { log, began, stays, thinking_from, .. } = conversation;
+    let own_from = began.max(thinking_from);
+    let start = marks.start();
+    let stubs_until = marks.stubs.min(log.len());
+    let kept = kept::Kept::among(log, start..stubs_until, stays);
+    let digest = marks.fold.map(|(_, digest)| Shown {
+        said: Said::user(digest),
+        own: false,
+        entry: start.saturating_sub(1),
     });
-    let (start, mut shown) = match newest_fold {
-        None => (0, Vec::new()),
-        // A fold covers nothing that came after it.
-        Some((at, covers, digest)) => {
-            (covers.min(at), vec![Shown { message: user(digest), own: at >= began }])
+    let mut shown: Vec<Shown<'a>> = digest.into_iter().collect();
+    let mut calls: &[ToolCall] = &[];
+    for (entry, record) in log.iter().enumerate().skip(start) {
+        let Some(mut said) = Said::of_entry(record) else { continue };
+        let own = entry >= own_from;
+        match (&mut said, record) {
+            (Said::Assistant { reasoning, .. }, Entry::Assistant { reply }) => {
+                calls = &reply.calls;
+                if !own {
+                    *reasoning = &[];
+                }
+            }
+            (Said::Results { results }, _) if entry < stubs_until => {
+                stub::shorten(results, calls, |position| kept.of(entry, position));
+            }
+            (Said::User { .. } | Said::Assistant { .. } | Said::Results { .. }, _) => {}
         }
-    };
-    let rest = log.iter().enumerate().skip(start);
-    shown.extend(
-        rest.filter_map(|(at, entry)| Some(Shown { message: message(entry)?, own: at >= began })),
-    );
+        shown.push(Shown { said, own, entry });
+    }
     shown
-}
-
-fn message(entry: &Entry) -> Option<Message> {
-    match entry {
-        Entry::User { input } => Some(Message::User { content: input.content.clone() }),
-        Entry::Assistant { reply } => Some(Message::Assistant {
-            text: reply.text.clone(),
-            reasoning: reply.reasoning.clone(),
-            calls: reply.calls.clone(),
-        }),
-        Entry::Results { results } => {
-            Some(Message::ToolResults { results: results.iter().map(tool_result).collect() })
-        }
-        Entry::Fold { .. } => None,
-    }
-}
-
-fn tool_result(result: &CallResult) -> ToolResult {
-    let CallResult { call_id, name, settled } = result;
-    ToolResult {
-        call_id: call_id.clone(),
-        name: name.clone(),
-        content: settled.text(),
-        is_error: settled.is_error(),
-    }
-}
-
-fn user(text: &str) -> Message {
-    Message::User { content: vec![foundry_llm::Content::Text { text: text.to_owned() }] }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use http::HeaderMap;
 use secrecy::SecretString;
 use url::Url;
 
+use crate::dialect::Dialect;
 use crate::message::Wire;
 
 /// Why a transport could not be built.
@@ -81,26 +82,6 @@ impl fmt::Debug for Auth {
             Self::Bearer(_) => "Bearer(…)",
         })
     }
-}
-
-/// Where one server departs from its wire's common form.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dialect {
-    /// Whether `reasoning_content` goes back to an OpenAI-compatible server. Off,
-    /// until a server demands it with a 400 (KERN-40).
-    pub echo_reasoning: bool,
-    /// Name of the output cap in the OpenAI form.
-    pub output_cap: OutputCap,
-}
-
-/// Name of the output cap in the OpenAI form.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OutputCap {
-    /// `max_completion_tokens`, which reasoning models insist on.
-    #[default]
-    MaxCompletionTokens,
-    /// `max_tokens`, which old servers know alone.
-    MaxTokens,
 }
 
 /// One place that serves models.

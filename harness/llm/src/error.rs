@@ -13,7 +13,9 @@ pub struct LlmError {
     /// HTTP status, when there was a response; an error event in the middle of a
     /// stream keeps the status that its type stands for.
     pub status: Option<u16>,
-    /// A line for a person: `HTTP 429: <the provider's own reason>` (KERN-17).
+    /// A line for a person: what happened in the provider's own words (KERN-17), then who
+    /// and where, then what to do: `HTTP 401: invalid key (gpt-5-mini at
+    /// https://api.openai.com; check the key, and what it may use)`.
     pub message: String,
     /// The pacing the server asked for, from any header or body form (KERN-16).
     pub retry_after: Option<Duration>,
@@ -47,6 +49,9 @@ pub enum ErrorKind {
     BadRequest,
     /// The provider refused to answer.
     Refused,
+    /// The server refused the request's form, not what it asks: the next request to
+    /// this model has another form, so it is worth sending at once.
+    Dialect,
 }
 
 impl LlmError {
@@ -62,8 +67,7 @@ impl LlmError {
 
     /// What came is not what this wire says.
     pub(crate) fn not_understood(error: &serde_json::Error, data: &str) -> Self {
-        let quote = bounded(data);
-        Self::broken(&format!("the reply was not understood ({error}): {quote}"))
+        Self::broken(&format!("the reply was not understood ({error}): {}", kept(data)))
     }
 
     /// KERN-15
@@ -90,10 +94,23 @@ impl LlmError {
 /// Most characters of another's words that an error repeats.
 const QUOTED: usize = 1000;
 
+/// Most characters that are kept until the key is taken out of them. So much more than
+/// are repeated, that no half of a key survives the two cuts.
+const KEPT: usize = 5 * QUOTED;
+
 /// Another's words, as far as a person will read.
 pub(crate) fn bounded(words: &str) -> String {
+    cut(words, QUOTED)
+}
+
+/// Another's words, as far as they are kept.
+pub(crate) fn kept(words: &str) -> String {
+    cut(words, KEPT)
+}
+
+fn cut(words: &str, most: usize) -> String {
     let words = words.trim();
-    match words.char_indices().nth(QUOTED) {
+    match words.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &words[..end]),
         None => words.to_owned(),
     }

@@ -1,15 +1,20 @@
 //! How a provider's refusal becomes an [`LlmError`]: its true status, its own words,
 //! and the pacing it asked for.
 
+mod demand;
 pub(crate) mod overflow;
 mod pacing;
+mod remedy;
 mod words;
 
 use http::HeaderMap;
 use jiff::Timestamp;
 
-use crate::error::{ErrorKind, LlmError, bounded};
+use crate::error::{ErrorKind, LlmError, kept};
 use words::Words;
+
+pub(crate) use demand::{Fields, Form, demand};
+pub(crate) use remedy::remedy;
 
 /// A response that is no success.
 pub(crate) fn from_response(
@@ -20,12 +25,13 @@ pub(crate) fn from_response(
 ) -> LlmError {
     let words = Words::read(body);
     let kind = kind(status, words.as_ref(), body);
-    let retry_after = pacing::from_headers(status, headers, now)
-        .or_else(|| words.as_ref().and_then(|words| words.pacing(now)));
+    let retry_after = pacing::stated(status, headers, now)
+        .or_else(|| words.as_ref().and_then(|words| words.pacing(Some(now))))
+        .or_else(|| pacing::spent(status, headers, now));
     let reason = match &words {
         Some(words) => words.to_string(),
         None if body.trim().is_empty() => standard_reason(status, headers),
-        None => bounded(body),
+        None => kept(body),
     };
     LlmError {
         kind,
@@ -40,9 +46,9 @@ pub(crate) fn from_response(
 pub(crate) fn from_event(data: &str) -> LlmError {
     let Some(words) = Words::read(data) else {
         return LlmError {
-            kind: ErrorKind::Server,
+            kind: kind(500, None, data),
             status: None,
-            message: format!("the provider broke off with an error: {}", bounded(data)),
+            message: format!("the provider broke off with an error: {}", kept(data)),
             retry_after: None,
         };
     };
@@ -54,7 +60,7 @@ pub(crate) fn from_event(data: &str) -> LlmError {
             Some(status) => format!("HTTP {status} in the stream: {words}"),
             None => format!("the provider broke off with an error: {words}"),
         },
-        retry_after: words.relative_pacing(),
+        retry_after: words.pacing(None),
     }
 }
 
@@ -63,37 +69,44 @@ pub(crate) fn from_unknown_event(data: &str, error: &serde_json::Error) -> LlmEr
     if Words::is_error(data) { from_event(data) } else { LlmError::not_understood(error, data) }
 }
 
-/// Whether a document that came under status 200 is an error in truth.
-pub(crate) fn is_error_document(body: &str) -> bool {
-    Words::is_error(body)
-}
-
 /// By true upstream status; the words decide only where one status means two things.
 fn kind(status: u16, words: Option<&Words>, body: &str) -> ErrorKind {
     let says = |word: &str| words.is_some_and(|words| words.names(word));
+    let told = words.map_or_else(|| kept(body), Words::told);
     if says("budget_exhausted") {
         return ErrorKind::Budget;
     }
     match status {
         429 => ErrorKind::Limited,
-        529 => ErrorKind::Overloaded,
-        500..=599 if says("overloaded_error") || says("overloaded") => ErrorKind::Overloaded,
+        529 | 498 => ErrorKind::Overloaded, // 498 is Groq's
+        500..=599 if is_overload(&told) => ErrorKind::Overloaded,
         // Some local servers answer 500 to a prompt they cannot hold.
-        400 | 413 | 422 | 500 if says("context_length_exceeded") || overflow::is_overflow(body) => {
-            ErrorKind::Overflow
-        }
+        400 | 413 | 422 | 500 if overflow::is_overflow(&told) => ErrorKind::Overflow,
+        // Whatever it is that was too large: what helps is to say less.
+        413 if !overflow::is_rate(&told) => ErrorKind::Overflow,
         500..=599 => ErrorKind::Server,
+        408 => ErrorKind::Stalled,
         401 | 403 => ErrorKind::Auth,
-        400 if says("content_filter") || says("content_policy_violation") => ErrorKind::Refused,
+        400 if says("content_filter")
+            || says("content_policy_violation")
+            || says("ResponsibleAIPolicyViolation") =>
+        {
+            ErrorKind::Refused
+        }
         _ => ErrorKind::BadRequest,
     }
+}
+
+fn is_overload(told: &str) -> bool {
+    let told = told.to_lowercase();
+    ["overloaded", "over capacity", "at capacity"].iter().any(|word| told.contains(word))
 }
 
 fn standard_reason(status: u16, headers: &HeaderMap) -> String {
     if (300..400).contains(&status) {
         let target = headers.get(http::header::LOCATION).and_then(|value| value.to_str().ok());
-        let target = target.map_or_else(String::new, |to| format!(" to {}", bounded(to)));
-        return format!("a redirect{target}, which is never followed; correct the base URL");
+        let target = target.map_or_else(String::new, |to| format!(" to {}", kept(to)));
+        return format!("a redirect{target}, which is never followed");
     }
     http::StatusCode::from_u16(status)
         .ok()

@@ -17,21 +17,26 @@
 
 mod client;
 pub mod delta;
+pub mod dialect;
 pub mod endpoint;
 pub mod error;
 mod failure;
 pub mod message;
+pub mod served;
+pub mod sse;
 mod timed;
 pub mod transport;
 pub mod wire;
 
 pub use client::{chain, is_loopback};
-pub use delta::Delta;
-pub use endpoint::{Auth, BuildError, Dialect, Endpoint, TokenError, TokenSource};
+pub use delta::{Delta, Viewer};
+pub use dialect::{Dialect, Echo, Field, OutputCap};
+pub use endpoint::{Auth, BuildError, Endpoint, TokenError, TokenSource};
 pub use error::{ErrorKind, LlmError};
 pub use message::{
     Content, Message, Reasoning, Reply, Request, StopReason, ToolCall, ToolChoice, ToolResult,
     ToolSpec, Usage, Wire,
 };
+pub use served::{Served, ServedError};
 pub use transport::{Clock, Limits, Transport};
 pub use wire::{Provider, wire_for};

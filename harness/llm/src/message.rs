@@ -114,7 +114,7 @@ pub enum Reasoning {
         /// Opaque data.
         data: String,
     },
-    /// OpenAI-compatible `reasoning_content`.
+    /// `reasoning_content` or `reasoning` of OpenAI-compatible servers.
     Text {
         /// The text.
         text: String,

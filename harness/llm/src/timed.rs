@@ -43,7 +43,7 @@ pub(crate) struct Bounds {
 pub(crate) struct Head(Arc<Mutex<Vec<u8>>>);
 
 impl Head {
-    const KEPT: usize = 1024;
+    const KEPT: usize = 8 * 1024;
 
     fn keep(&self, chunk: &[u8]) {
         let mut head = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,6 @@
 //! One exchange with a provider, under its clocks.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,17 +9,17 @@ use futures::{Stream, StreamExt};
 use http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
-use sse_stream::SseByteStream;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::client::{chain, http_client, same_origin};
-use crate::delta::Delta;
+use crate::delta::Viewer;
+use crate::dialect::{Dialect, Field, Learned};
 use crate::endpoint::{Auth, BuildError, Endpoint};
 use crate::error::{ErrorKind, LlmError, bounded};
-use crate::failure;
+use crate::failure::{self, Fields, Form};
 use crate::message::{Reply, Request, Wire};
 use crate::timed::{Bounds, Fault, Head, collect, timed};
-use crate::wire::{self, Flow, Mode, StreamParser};
+use crate::wire::{self, Flow, Mode, Reader};
 
 /// Tells the time, for dates in a server's pacing.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -50,9 +51,16 @@ impl Default for Limits {
 /// Most bytes of an error's body that are read.
 const ERROR_BODY: usize = 64 * 1024;
 
+/// How long the counts of a reply may trail behind its stop reason. Some servers never
+/// say that this was all, and keep the stream open.
+const COUNTS: Duration = Duration::from_secs(5);
+
 /// How long the end of a body may trail behind the reply's own end. Reading to it
 /// lets the connection serve the next turn.
 const TRAILER: Duration = Duration::from_millis(50);
+
+/// Most bytes behind a reply's end that are worth reading for that.
+const TRAILER_BYTES: usize = 64 * 1024;
 
 const ANTHROPIC_VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
 
@@ -61,6 +69,8 @@ const ANTHROPIC_VERSION: HeaderValue = HeaderValue::from_static("2023-06-01");
 pub struct Transport {
     http: reqwest::Client,
     endpoint: Arc<Endpoint>,
+    /// What this endpoint's servers have demanded, by model.
+    learned: Arc<Learned>,
     limits: Limits,
     clock: Clock,
 }
@@ -78,14 +88,16 @@ impl Transport {
     /// A transport of its own connections.
     pub fn new(endpoint: Endpoint, limits: Limits, clock: Clock) -> Result<Self, BuildError> {
         let http = http_client(&endpoint.url)?;
-        Ok(Self { http, endpoint: Arc::new(endpoint), limits, clock })
+        let learned = Arc::default();
+        Ok(Self { http, endpoint: Arc::new(endpoint), learned, limits, clock })
     }
 
     /// A transport to another route of the same server, over the same connections; to
     /// another server, with its own.
     pub fn with_endpoint(&self, endpoint: Endpoint) -> Result<Self, BuildError> {
         if same_origin(&self.endpoint.url, &endpoint.url) {
-            Ok(Self { endpoint: Arc::new(endpoint), ..self.clone() })
+            let learned = Arc::default();
+            Ok(Self { endpoint: Arc::new(endpoint), learned, ..self.clone() })
         } else {
             Self::new(endpoint, self.limits, self.clock.clone())
         }
@@ -102,9 +114,9 @@ impl Transport {
     pub async fn stream(
         &self,
         request: &Request,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
+        viewer: &mut Viewer<'_>,
     ) -> Result<Reply, LlmError> {
-        self.exchange(request, Mode::Stream, on_delta).await
+        self.exchange(request, Mode::Stream, viewer).await
     }
 
     /// Calls the model for a reply in one piece (KERN-04).
@@ -116,28 +128,48 @@ impl Transport {
         &self,
         request: &Request,
         mode: Mode,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
+        viewer: &mut Viewer<'_>,
     ) -> Result<Reply, LlmError> {
-        let body = wire::body(&self.endpoint, request, mode)?;
-        let secret = self.secret().await?;
         let start = Instant::now();
+        let secret = self.secret().await.map_err(|error| self.named(error, request, None))?;
+        let dialect = self.learned.dialect(&request.model, self.endpoint.dialect);
         let exchanged = async {
+            let body = wire::write(self.endpoint.wire, dialect, request, mode)?;
             let response = self.send(body, secret.as_ref(), mode).await?;
-            self.read(response, secret.as_ref(), start, on_delta).await
+            let form = form(self.endpoint.wire, dialect, request, mode);
+            self.read(response, secret.as_ref(), start, Asked { request, form }, viewer).await
         };
-        exchanged.await.map_err(|error| LlmError {
-            message: without_key(&error.message, secret.as_ref()),
-            ..error
-        })
+        exchanged.await.map_err(|error| self.named(error, request, secret.as_ref()))
+    }
+
+    /// The one place where an error gets its name and address, loses the key, and says
+    /// what to do.
+    fn named(
+        &self,
+        mut error: LlmError,
+        request: &Request,
+        secret: Option<&SecretString>,
+    ) -> LlmError {
+        let words = bounded(&without_key(&error.message, secret));
+        let place = self.endpoint.url.origin().ascii_serialization();
+        let model = without_key(&request.model, secret);
+        error.message = format!("{words} ({model} at {place}; {})", failure::remedy(&error));
+        error
     }
 
     async fn secret(&self) -> Result<Option<SecretString>, LlmError> {
         match &self.endpoint.auth {
             Auth::None => Ok(None),
             Auth::ApiKey(key) => Ok(Some(key.clone())),
-            Auth::Bearer(source) => source.token().await.map(Some).map_err(|error| {
-                LlmError::new(ErrorKind::Auth, format!("failed to get the token: {error}"))
-            }),
+            Auth::Bearer(source) => match timeout(self.limits.headers, source.token()).await {
+                Ok(token) => token.map(Some).map_err(|error| {
+                    LlmError::new(ErrorKind::Auth, format!("failed to get the token: {error}"))
+                }),
+                Err(_) => Err(LlmError::new(
+                    ErrorKind::Stalled,
+                    format!("no token within {} s", self.limits.headers.as_secs_f32()),
+                )),
+            },
         }
     }
 
@@ -154,7 +186,7 @@ impl Transport {
             .body(body);
         match timeout(self.limits.headers, request.send()).await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(self.unreachable(error)),
+            Ok(Err(error)) => Err(unreachable(error)),
             Err(_) => Err(LlmError::new(
                 ErrorKind::Stalled,
                 format!("no response headers within {} s", self.limits.headers.as_secs_f32()),
@@ -190,22 +222,16 @@ impl Transport {
         Ok(headers)
     }
 
-    fn unreachable(&self, error: reqwest::Error) -> LlmError {
-        let origin = self.endpoint.url.origin().ascii_serialization();
-        let words = chain(&error.without_url());
-        LlmError::new(ErrorKind::Network, format!("failed to reach {origin}: {words}"))
-    }
-
     async fn read(
         &self,
         response: reqwest::Response,
         secret: Option<&SecretString>,
         start: Instant,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
+        asked: Asked<'_>,
+        viewer: &mut Viewer<'_>,
     ) -> Result<Reply, LlmError> {
         let status = response.status();
         let headers = response.headers().clone();
-        let whole = !status.is_success() || is_json(&headers);
         let bounds = Bounds {
             idle: self.limits.idle,
             deadline: start + self.limits.total,
@@ -214,23 +240,86 @@ impl Transport {
         };
         let head = Head::default();
         let body = timed(response.bytes_stream(), bounds, head.clone());
-        if !whole {
-            return read_events(self.endpoint.wire, body, on_delta)
+        if status.is_success() {
+            return read_reply(self.endpoint.wire, body, viewer)
                 .await
                 .map_err(|error| quoting(error, &head));
         }
-        let (body, fault) = collect(body).await;
-        if !status.is_success() {
-            // What came of the reason is worth more than why the rest did not come. The
-            // key leaves it first: a quote is cut, and half a key is a key too many.
-            let body = without_key(&String::from_utf8_lossy(&body), secret);
-            let now = (self.clock)();
-            return Err(failure::from_response(status.as_u16(), &headers, &body, now));
+        // What came of the reason is worth more than why the rest did not come. The key
+        // leaves it before anything is cut: half a key is a key too many.
+        let (body, _fault) = collect(body).await;
+        let body = without_key(&String::from_utf8_lossy(&body), secret);
+        let error = failure::from_response(status.as_u16(), &headers, &body, (self.clock)());
+        Err(self.learning(error, &body, asked))
+    }
+
+    /// A refusal of the form alone is worth another try in another form.
+    fn learning(&self, error: LlmError, body: &str, asked: Asked<'_>) -> LlmError {
+        let Asked { request, form } = asked;
+        let status = error.status.unwrap_or_default();
+        let demand = match error.kind {
+            ErrorKind::BadRequest => failure::demand(status, body, form),
+            _ => None,
+        };
+        match demand {
+            Some(demand) if self.learned.learn(&request.model, form.dialect, demand) => {
+                tracing::debug!(model = %request.model, ?demand, "learned what a server demands");
+                LlmError { kind: ErrorKind::Dialect, ..error }
+            }
+            Some(_) | None => error,
         }
-        if let Some(fault) = fault {
-            return Err(faulted(&fault));
+    }
+}
+
+/// What was asked, for a server that refuses how it was.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    request: &'a Request,
+    form: Form,
+}
+
+fn form(wire: Wire, dialect: Dialect, request: &Request, mode: Mode) -> Form {
+    let fields = Fields {
+        temperature: request.temperature.is_some() && dialect.temperature == Field::Sent,
+        reasoning_effort: request.reasoning_effort.is_some()
+            && dialect.reasoning_effort == Field::Sent,
+        stream_options: mode == Mode::Stream && dialect.stream_options == Field::Sent,
+    };
+    Form { wire, dialect, fields }
+}
+
+fn unreachable(error: reqwest::Error) -> LlmError {
+    let words = chain(&error.without_url());
+    LlmError::new(ErrorKind::Network, format!("failed to reach the server: {words}"))
+}
+
+/// Reads a reply that is a stream of events or one document, whatever was asked for and
+/// whatever its headers say: some servers never stream, some put errors under status
+/// 200, and some name no type or the wrong one.
+async fn read_reply(
+    wire: Wire,
+    body: impl Stream<Item = Result<Bytes, Fault>> + Send,
+    viewer: &mut Viewer<'_>,
+) -> Result<Reply, LlmError> {
+    let mut body = pin!(body);
+    let first = loop {
+        match body.next().await {
+            Some(Ok(chunk)) if chunk.iter().all(u8::is_ascii_whitespace) => {} // says nothing yet
+            Some(Ok(chunk)) => break chunk,
+            Some(Err(fault)) => return Err(faulted(&fault)),
+            None => return Err(LlmError::no_completion()),
         }
-        read_document(self.endpoint.wire, &body, on_delta)
+    };
+    let text = first.trim_ascii_start();
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii_start();
+    let is_document = text.starts_with(b"{") || text.starts_with(b"[");
+    let body = futures::stream::once(async { Ok(first) }).chain(body);
+    if !is_document {
+        return read_events(wire, body, viewer).await;
+    }
+    match collect(body).await {
+        (body, None) => read_document(wire, &body, viewer),
+        (_, Some(fault)) => Err(faulted(&fault)),
     }
 }
 
@@ -238,61 +327,55 @@ impl Transport {
 async fn read_events(
     wire: Wire,
     body: impl Stream<Item = Result<Bytes, Fault>> + Send,
-    on_delta: &mut (dyn FnMut(Delta) + Send),
+    viewer: &mut Viewer<'_>,
 ) -> Result<Reply, LlmError> {
-    // The decoder drops a last event that no blank line ends: we add the line.
-    let end = futures::stream::once(async { Ok(Bytes::from_static(b"\n\n")) });
-    let mut events = std::pin::pin!(SseByteStream::new(body.chain(end)));
-    let mut parser = StreamParser::new(wire);
-    while let Some(event) = events.next().await {
-        let event = event.map_err(|error| undecodable(&error))?;
-        let Some(data) = event.data.filter(|data| !data.is_empty()) else { continue };
-        if parser.event(&data, on_delta)? == Flow::Done {
+    let mut body = pin!(body);
+    let mut reader = Reader::new(wire);
+    let mut whole: Option<Instant> = None;
+    loop {
+        let next = match whole {
+            None => body.next().await,
+            // What was said stays said: the rest are counts, and may be lost.
+            Some(at) => match timeout_at(at + COUNTS, body.next()).await {
+                Ok(Some(Ok(chunk))) => Some(Ok(chunk)),
+                Ok(Some(Err(_)) | None) | Err(_) => None,
+            },
+        };
+        let Some(chunk) = next else { break };
+        let chunk = chunk.map_err(|fault| faulted(&fault))?;
+        if reader.take(&chunk, viewer)? == Flow::Done {
+            drain(body).await;
             break;
         }
+        if whole.is_none() && reader.is_whole() {
+            whole = Some(Instant::now());
+        }
     }
-    let reply = parser.finish()?;
-    let rest = async { while events.next().await.is_some() {} };
+    reader.finish(viewer)
+}
+
+/// Reads what little may stand behind a reply's end, so that the connection can serve
+/// the next turn.
+async fn drain(mut body: impl Stream<Item = Result<Bytes, Fault>> + Send + Unpin) {
+    let rest = async {
+        let mut left = TRAILER_BYTES;
+        while let Some(Ok(chunk)) = body.next().await {
+            left = left.saturating_sub(chunk.len());
+            if left == 0 {
+                break;
+            }
+        }
+    };
     if timeout(TRAILER, rest).await.is_err() {
         tracing::debug!("the server kept its stream open after the reply's end");
     }
-    Ok(reply)
 }
 
-/// Reads a reply that came as one document, asked for or not: some servers never
-/// stream, and some put errors under status 200.
-fn read_document(
-    wire: Wire,
-    body: &[u8],
-    on_delta: &mut (dyn FnMut(Delta) + Send),
-) -> Result<Reply, LlmError> {
+/// Reads a reply that came as one document.
+fn read_document(wire: Wire, body: &[u8], viewer: &mut Viewer<'_>) -> Result<Reply, LlmError> {
     let body = std::str::from_utf8(body)
         .map_err(|error| LlmError::broken(&format!("the reply is not UTF-8: {error}")))?;
-    if failure::is_error_document(body) {
-        return Err(failure::from_event(body));
-    }
-    let reply = wire::document(wire, body).map_err(|error| match error.kind {
-        ErrorKind::NoCompletion => with_quote(error, body),
-        _ => error,
-    })?;
-    if let Some(text) = &reply.text {
-        on_delta(Delta::Text(text.clone()));
-    }
-    Ok(reply)
-}
-
-fn is_json(headers: &HeaderMap) -> bool {
-    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    kind.is_some_and(|kind| kind.trim_start().to_ascii_lowercase().starts_with("application/json"))
-}
-
-fn undecodable(error: &sse_stream::Error) -> LlmError {
-    if let sse_stream::Error::Body(source) = error
-        && let Some(fault) = source.downcast_ref::<Fault>()
-    {
-        return faulted(fault);
-    }
-    LlmError::broken(&format!("the stream could not be decoded: {}", chain(error)))
+    wire::document(wire, body.trim_start().trim_start_matches('\u{feff}'), viewer)
 }
 
 fn faulted(fault: &Fault) -> LlmError {
@@ -307,16 +390,13 @@ fn faulted(fault: &Fault) -> LlmError {
 /// An empty answer is no error of ours: show what came (CODE-44).
 fn quoting(error: LlmError, head: &Head) -> LlmError {
     match error.kind {
-        ErrorKind::NoCompletion => with_quote(error, &head.quote()),
+        ErrorKind::NoCompletion => {
+            let quote = head.quote();
+            let quote = if quote.is_empty() { "an empty body" } else { quote.as_str() };
+            LlmError { message: format!("{}; the provider sent: {quote}", error.message), ..error }
+        }
         _ => error,
     }
-}
-
-fn with_quote(mut error: LlmError, body: &str) -> LlmError {
-    let quote = bounded(body);
-    let quote = if quote.is_empty() { "an empty body" } else { quote.as_str() };
-    error.message = format!("{}; the provider sent: {quote}", error.message);
-    error
 }
 
 /// Some servers repeat the key that they refuse (BIND-11).

@@ -1,13 +1,18 @@
 //! The two protocols: how a request is written and how a reply is read.
 
 pub mod anthropic;
+mod json;
 pub mod openai;
+mod reader;
 mod reply;
 
-use crate::delta::Delta;
+use crate::delta::Viewer;
+use crate::dialect::Dialect;
 use crate::endpoint::Endpoint;
 use crate::error::LlmError;
-use crate::message::{Reply, Request, Wire};
+use crate::message::{Content, Message, Reasoning, Reply, Request, Wire};
+
+pub use reader::Reader;
 
 /// Who serves a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,25 +44,61 @@ pub enum Mode {
 }
 
 /// The body of a request: the same bytes for the same request, and within a run
-/// the messages of an earlier request are a prefix of a later one's.
+/// the messages of an earlier request are a prefix of a later one's, but for the marks
+/// that tell Anthropic what to cache.
 pub fn body(endpoint: &Endpoint, request: &Request, mode: Mode) -> Result<Vec<u8>, LlmError> {
-    let written = match endpoint.wire {
-        Wire::Anthropic => anthropic::render::body(request, mode),
-        Wire::OpenAi => openai::render::body(request, endpoint.dialect, mode),
+    write(endpoint.wire, endpoint.dialect, request, mode)
+}
+
+/// The body in a dialect that was learned since.
+pub(crate) fn write(
+    wire: Wire,
+    dialect: Dialect,
+    request: &Request,
+    mode: Mode,
+) -> Result<Vec<u8>, LlmError> {
+    let written = match wire {
+        Wire::Anthropic => anthropic::render::body(request, dialect, mode),
+        Wire::OpenAi => openai::render::body(request, dialect, mode),
     };
     written.map_err(|error| LlmError::unwritable(&error))
 }
 
-/// The messages of a request as this wire writes them, one text for each, for
-/// those who compare two requests.
+/// The messages of a request as this wire writes them, one text for each and without
+/// cache marks, for those who compare two requests.
 pub fn messages(endpoint: &Endpoint, request: &Request) -> Result<Vec<String>, LlmError> {
     let written = match endpoint.wire {
         Wire::Anthropic => anthropic::render::messages(&request.messages),
         Wire::OpenAi => openai::render::messages(request, endpoint.dialect),
     };
-    written
-        .map(|all| all.into_iter().map(|one| one.get().to_owned()).collect())
-        .map_err(|error| LlmError::unwritable(&error))
+    written.map_err(|error| LlmError::unwritable(&error))
+}
+
+/// About how many bytes a body takes, so that it is not moved while it is written.
+fn size(request: &Request) -> usize {
+    /// A message's own form, and the escapes in it.
+    const FRAME: usize = 128;
+    /// A tool's schema is a tree; this is what most take.
+    const TOOL: usize = 1024;
+    let text = |length: usize| length + length / 8;
+    let said = |message: &Message| match message {
+        Message::User { content } => {
+            content.iter().map(|Content::Text { text }| text.len()).sum::<usize>()
+        }
+        Message::Assistant { text, reasoning, calls } => {
+            let calls = calls.iter().map(|call| call.arguments.len() + FRAME).sum::<usize>();
+            let thoughts = reasoning.iter().map(|block| match block {
+                Reasoning::Thinking { text, signature } => text.len() + signature.len(),
+                Reasoning::Redacted { data: text } | Reasoning::Text { text } => text.len(),
+            });
+            text.as_ref().map_or(0, String::len) + calls + thoughts.sum::<usize>()
+        }
+        Message::ToolResults { results } => {
+            results.iter().map(|result| result.content.len() + FRAME).sum()
+        }
+    };
+    let messages: usize = request.messages.iter().map(|one| text(said(one)) + FRAME).sum();
+    messages + text(request.system.len()) + request.tools.len() * TOOL + FRAME
 }
 
 /// Whether more of a reply is to come.
@@ -88,14 +129,18 @@ impl StreamParser {
     }
 
     /// Takes the data of one event.
-    pub fn event(
-        &mut self,
-        data: &str,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
-    ) -> Result<Flow, LlmError> {
+    pub fn event(&mut self, data: &str, viewer: &mut Viewer<'_>) -> Result<Flow, LlmError> {
         match self {
-            Self::Anthropic(parser) => parser.event(data, on_delta),
-            Self::OpenAi(parser) => parser.event(data, on_delta),
+            Self::Anthropic(parser) => parser.event(data, viewer),
+            Self::OpenAi(parser) => parser.event(data, viewer),
+        }
+    }
+
+    /// Whether the reply has its stop reason: what may still come are counts.
+    pub fn is_whole(&self) -> bool {
+        match self {
+            Self::Anthropic(parser) => parser.is_whole(),
+            Self::OpenAi(parser) => parser.is_whole(),
         }
     }
 
@@ -109,12 +154,20 @@ impl StreamParser {
 }
 
 /// Reads a reply that came as one document.
-pub fn document(wire: Wire, body: &str) -> Result<Reply, LlmError> {
-    match wire {
-        Wire::Anthropic => anthropic::document::read(body),
-        Wire::OpenAi => openai::document::read(body),
+pub fn document(wire: Wire, body: &str, viewer: &mut Viewer<'_>) -> Result<Reply, LlmError> {
+    match StreamParser::new(wire) {
+        StreamParser::Anthropic(mut parser) => {
+            parser.document(body, viewer)?;
+            parser.finish()
+        }
+        StreamParser::OpenAi(mut parser) => {
+            parser.document(body, viewer)?;
+            parser.finish()
+        }
     }
 }
 
+#[cfg(test)]
+mod fuzz;
 #[cfg(test)]
 mod tests;

@@ -4,16 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use foundry_client::{AgentView, CatalogTool, HarnessView};
+use foundry_kernel::policy::truncate;
 use foundry_kernel::{Effect, Execute, Tool};
 use foundry_llm::ToolSpec;
-use serde_json::{Value, json};
-
-use crate::text::cut;
+use serde_json::Value;
 
 /// Longest result that reaches the model whole (LOOP-07).
 pub const RESULT_BYTES: usize = 6 * 1024;
-/// What the envelope of a longer one takes beside the preview.
-const ENVELOPE_BYTES: usize = 256;
 
 /// What runs each tool, by the tool's name.
 pub type Executors = BTreeMap<&'static str, Arc<dyn Execute>>;
@@ -82,31 +79,12 @@ pub fn tool(name: &str, catalog: &[CatalogTool], executors: &Executors) -> Resul
     };
     let mut tool = Tool::new(spec, effect, executor.clone());
     tool.limit_bytes = RESULT_BYTES;
-    tool.form = truncated;
+    tool.form = truncate::enveloped;
     Ok(tool)
 }
 
 fn is_schema(schema: &Value) -> bool {
     schema.as_object().is_some_and(|schema| !schema.is_empty())
-}
-
-/// A result that is too long, as well-formed JSON that says so (LOOP-07).
-fn truncated(result: &str, limit: usize) -> String {
-    let mut preview = limit.saturating_sub(ENVELOPE_BYTES);
-    loop {
-        let envelope = json!({
-            "truncated": true,
-            "note": "the result was too long and is cut; ask for less",
-            "total_bytes": result.len(),
-            "preview": cut(result, preview),
-        })
-        .to_string();
-        // Escaping makes the preview longer than it looks.
-        if envelope.len() <= limit || preview < ENVELOPE_BYTES {
-            return envelope;
-        }
-        preview = preview * 3 / 4;
-    }
 }
 
 #[cfg(test)]

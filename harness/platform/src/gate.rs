@@ -63,6 +63,11 @@ impl<C: PartialEq> Gate<C> {
         told
     }
 
+    /// Whether something closed the gate that nothing has opened since.
+    pub fn is_closed(&self) -> bool {
+        self.closed.is_some()
+    }
+
     /// Opens the gate: a cycle got past its start.
     pub fn open(&mut self) {
         self.closed = None;

@@ -36,9 +36,11 @@ impl Vitals {
         self.generation.fetch_max(generation, Ordering::Relaxed);
     }
 
-    /// Takes note of how full the model's context was.
-    pub fn set_context_percent(&self, percent: u8) {
-        self.context_percent.store(percent.min(100), Ordering::Relaxed);
+    /// Takes note of how full the model's window is; says whether that is another
+    /// percentage than before (CODE-40).
+    pub fn set_context_percent(&self, percent: u8) -> bool {
+        let percent = percent.min(100);
+        self.context_percent.swap(percent, Ordering::Relaxed) != percent
     }
 
     fn beat(&self, clock: &Clock) -> Heartbeat {

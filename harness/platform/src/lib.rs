@@ -7,6 +7,7 @@
 pub mod api;
 pub mod catalog;
 pub mod clock;
+pub mod diagnostics;
 pub mod events;
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;
@@ -16,10 +17,15 @@ pub mod inbox;
 pub mod lifeline;
 pub mod lock;
 pub mod narrate;
+pub mod process;
+pub mod program;
+pub mod reasoning;
 pub mod redact;
 pub mod relay;
+pub mod rest;
 pub mod retry;
 pub mod runs;
+pub mod settings;
 pub mod tell;
 pub mod text;
 pub mod thoughts;

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use foundry_client::LogLevel;
-use foundry_kernel::{Control, Entry, Event, Failure, Host, ModelCall, Settled};
-use foundry_llm::{LlmError, Reply};
+use foundry_kernel::{Control, Entry, Event, Failure, Host, ModelCall, Purpose, Settled, Stage};
+use foundry_llm::{LlmError, Provider, Reply};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::events::{EventLog, kind};
+use crate::heartbeat::Vitals;
 use crate::narrate;
 use crate::relay::{Broker, Route};
 use crate::text::instant;
@@ -39,10 +40,33 @@ pub struct Means {
     pub broker: Arc<dyn Broker>,
     /// How the model is reached.
     pub route: Route,
+    /// The model that takes over when that one fails for good, where there is one.
+    pub fallback: Option<Fallback>,
     /// The time.
     pub clock: Clock,
     /// Where lines go.
     pub lines: Arc<dyn Lines>,
+    /// What the heartbeat tells; here, how full the window is.
+    pub vitals: Arc<Vitals>,
+}
+
+/// A model that takes over for another (KERN-42).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fallback {
+    /// Its name, which must differ from the other's.
+    pub model: String,
+    /// Who serves it.
+    pub provider: Provider,
+}
+
+impl Means {
+    /// Who serves the model that a request names.
+    fn provider(&self, model: &str) -> Provider {
+        match &self.fallback {
+            Some(fallback) if fallback.model == model => fallback.provider,
+            Some(_) | None => self.route.provider,
+        }
+    }
 }
 
 /// One run, hosted.
@@ -52,7 +76,6 @@ pub struct Teller {
     control: Control,
     /// Calls that have begun, by id.
     begun: Vec<(String, String)>,
-    context_percent: Option<u8>,
 }
 
 /// A tool call that has ended.
@@ -68,12 +91,7 @@ impl Teller {
     /// The host of run `run`, which is called off when `stop` is cancelled.
     pub fn new(means: Means, run: Uuid, stop: &CancellationToken) -> Self {
         let control = Control::under(stop);
-        Self { means, run, control, begun: Vec::new(), context_percent: None }
-    }
-
-    /// How full the model's window was at the last reply, where it is known.
-    pub fn context_percent(&self) -> Option<u8> {
-        self.context_percent
+        Self { means, run, control, begun: Vec::new() }
     }
 
     /// A line of this run: several may go on side by side.
@@ -93,16 +111,32 @@ impl Teller {
                 return Some(self.settled(*turn, call_id, name, settled));
             }
             Event::Retry { attempt, until, error } => {
-                let until = instant(*until);
-                let line = format!("broker relay failed: {error}; retry {attempt} at {until}");
+                let (failed, until) = (call_failed(error), instant(*until));
+                let line = format!("{failed}; retry {attempt} at {until}");
                 self.line(kind::ERROR, LogLevel::Error, &line); // LOOP-24
             }
+            Event::Fallback { from, to, error } => {
+                let failed = call_failed(error);
+                let line = format!("model {to} takes over from {from}: {failed}");
+                self.line(kind::WARNING, LogLevel::Warn, &line); // KERN-42
+            }
+            Event::Compacted { stage, before_tokens, after_tokens } => {
+                let how = shortened(*stage);
+                let line = format!("about {before_tokens} tokens became {after_tokens}: {how}");
+                self.line(kind::COMPACTION, LogLevel::Info, &line);
+            }
+            Event::Context { percent } => self.gauge(*percent),
             Event::Truncated { turn } => {
                 let line = format!("step {turn}: the reply was cut by the output limit");
                 self.line(kind::WARNING, LogLevel::Warn, &line);
             }
-            Event::Entry(Entry::Assistant { reply }) => self.measure(reply),
-            Event::Entry(Entry::User { .. } | Entry::Results { .. } | Entry::Fold { .. })
+            Event::Entry(
+                Entry::User { .. }
+                | Entry::Assistant { .. }
+                | Entry::Results { .. }
+                | Entry::Fold { .. }
+                | Entry::Stubs { .. },
+            )
             | Event::Calling(_) => {}
         }
         None
@@ -125,19 +159,38 @@ impl Teller {
         Ended { call, returned }
     }
 
-    fn measure(&mut self, reply: &Reply) {
-        let Some(window) = self.means.route.window.filter(|window| *window > 0) else { return };
-        let percent = reply.usage.total().saturating_mul(100) / window;
-        self.context_percent = Some(u8::try_from(percent.min(100)).unwrap_or(100));
+    /// At each change of the percentage and not otherwise, whichever run it is of
+    /// (CODE-40).
+    fn gauge(&self, percent: u8) {
+        if self.means.vitals.set_context_percent(percent) {
+            let line = format!("{percent} % of the model's window is used");
+            self.line(kind::CONTEXT, LogLevel::Info, &line);
+        }
     }
 }
 
-/// `broker relay failed: HTTP 502: …` (LOOP-24).
+fn shortened(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Micro => "older results are shown as a line each",
+        Stage::Summary => "the older part is shown as a summary by the model",
+        Stage::Structural => "the older part is shown as a list of what was done",
+    }
+}
+
+/// `broker relay failed: HTTP 502: …` (LOOP-24), or what else stopped a run.
 pub fn failed(failure: &Failure) -> String {
     match failure {
-        Failure::Model(error) => format!("broker relay failed: {error}"),
-        Failure::Refused(_) => failure.to_string(),
+        Failure::Model(error) => call_failed(error),
+        Failure::Refused(_)
+        | Failure::ContextTooSmall { .. }
+        | Failure::Empty
+        | Failure::Repeating { .. }
+        | Failure::NoOutput => failure.to_string(),
     }
+}
+
+fn call_failed(error: &LlmError) -> String {
+    format!("broker relay failed: {error}")
 }
 
 #[async_trait]
@@ -151,7 +204,12 @@ impl Host for Teller {
     }
 
     async fn call_model(&mut self, call: &ModelCall) -> Result<Reply, LlmError> {
-        self.means.broker.ask(self.means.route.wire, &call.request).await
+        let (broker, request) = (&self.means.broker, &call.request);
+        let provider = self.means.provider(&request.model);
+        match call.purpose {
+            Purpose::Turn => broker.ask(provider, request).await,
+            Purpose::Summary => broker.complete(provider, request).await, // KERN-04
+        }
     }
 
     async fn wait_until(&mut self, at: Timestamp) {
@@ -163,3 +221,6 @@ impl Host for Teller {
         drop(self.tell(&event));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,18 +28,31 @@
 
 mod answer;
 mod body;
+mod cache;
 pub mod captured;
 pub mod check;
 pub mod file;
 mod gate;
+mod lineage;
+mod message;
+mod overflow;
+mod prompt;
+mod recorder;
+mod remembered;
 mod reply;
 mod rule;
+pub mod scenarios;
 mod serve;
 mod server;
+mod strict;
+mod text;
 mod wire;
 
-pub use captured::{Call, Captured, Message, Role, ToolResult, Wire};
+pub use captured::{Call, Captured, Lineage, Message, Role, ToolResult, Wire};
 pub use gate::Gate;
-pub use reply::{Break, Overflow, Pacing, Point, Raw, Reply, Stop, Usage};
+pub use overflow::{Overflow, Window};
+pub use recorder::Bodies;
+pub use reply::{Break, Pacing, Point, Quirk, Raw, Reply, Stop, Usage};
 pub use rule::{Rule, When};
 pub use server::ModelServer;
+pub use strict::Strict;

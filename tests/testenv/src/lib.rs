@@ -13,6 +13,7 @@ mod eventually;
 mod executables;
 mod fail;
 mod install;
+mod mcp_server;
 mod namespace;
 mod ports;
 mod postgres;
@@ -30,6 +31,7 @@ pub use control_plane::{ControlPlane, Durability, control_plane, shared_control_
 pub use eventually::{eventually, within};
 pub use executables::{CONTROL_PLANE_TOOLS, Executables, GoModule};
 pub use install::wait_until_policies_act;
+pub use mcp_server::server_everything;
 pub use namespace::{TestNamespace, namespace};
 pub use ports::free_port;
 pub use postgres::{PostgresServer, postgres, shared_postgres_file};

@@ -2,19 +2,24 @@
 
 mod blocked;
 mod cycle;
+mod model;
 mod rhythm;
 mod waking;
 
+use std::io::Write;
 use std::sync::PoisonError;
 
 use async_trait::async_trait;
 use foundry_client::LogEvent;
 use foundry_llm::{
-    Content, ErrorKind, LlmError, Message, Reply, Request, StopReason, ToolCall, Usage, Wire,
+    Content, ErrorKind, LlmError, Message, Provider, Reply, Request, StopReason, ToolCall, Usage,
 };
+use foundry_platform::clock::Clock;
 use foundry_platform::fake::FakeApi;
 use jiff::Timestamp;
+use serde_json::json;
 use tokio::time::{Instant, sleep};
+use uuid::Uuid;
 
 use super::*;
 
@@ -43,7 +48,7 @@ impl FakeBroker {
 
 #[async_trait]
 impl Broker for FakeBroker {
-    async fn ask(&self, _wire: Wire, request: &Request) -> Result<Reply, LlmError> {
+    async fn ask(&self, _provider: Provider, request: &Request) -> Result<Reply, LlmError> {
         let number = {
             let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
             asked.push((Instant::now(), request.clone()));
@@ -56,6 +61,10 @@ impl Broker for FakeBroker {
                 reply
             }
         }
+    }
+
+    async fn complete(&self, _provider: Provider, _request: &Request) -> Result<Reply, LlmError> {
+        panic!("no conversation of these tests is long enough for a summary")
     }
 }
 
@@ -87,6 +96,7 @@ pub(super) struct Harness {
     pub api: Arc<FakeApi>,
     pub broker: Arc<FakeBroker>,
     pub output: Output,
+    pub model: ModelSettings,
     pub began: Instant,
 }
 
@@ -96,6 +106,7 @@ impl Harness {
             api: Arc::new(FakeApi::default()),
             broker: Arc::new(FakeBroker { answer: Box::new(answer), asked: Mutex::default() }),
             output: Output::default(),
+            model: ModelSettings::default(),
             began: Instant::now(),
         }
     }
@@ -109,17 +120,22 @@ impl Harness {
     pub async fn lives(&self, meanwhile: impl Future<Output = ()>) {
         let stop = CancellationToken::new();
         let began = self.began;
-        let parts = Parts {
+        let process = Process {
             api: self.api.clone(),
-            broker: self.broker.clone(),
             clock: Clock::new(move || {
                 Timestamp::UNIX_EPOCH + Duration::from_secs(began.elapsed().as_secs())
             }),
             output: Box::new(self.output.clone()),
             agent_id: "ann".to_owned(),
             agent_namespace: "foundry-agents".to_owned(),
-            evaluate_every: Duration::from_secs(15),
+            start_number: None,
             heartbeat_every: Duration::from_secs(30),
+        };
+        let parts = Parts {
+            process,
+            broker: self.broker.clone(),
+            model: self.model.clone(),
+            evaluate_every: Duration::from_secs(15),
         };
         tokio::join!(run(parts, stop.clone()), async {
             meanwhile.await;

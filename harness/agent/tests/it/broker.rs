@@ -10,7 +10,9 @@ use foundry_harness::process::{self, Parts};
 use foundry_llm::Limits;
 use foundry_platform::clock::Clock;
 use foundry_platform::fake::{self, FakeApi};
+use foundry_platform::process::Process;
 use foundry_platform::relay::Relay;
+use foundry_platform::settings::ModelSettings;
 use jiff::Timestamp;
 use pretty_assertions::assert_eq;
 use rstest::rstest;
@@ -44,15 +46,20 @@ impl Scenario {
         let relay =
             Relay::new(&base, tokens, self.limits, Arc::new(|| Timestamp::UNIX_EPOCH)).unwrap();
         let (output, mut lines) = Lines::new();
-        let parts = Parts {
+        let process = Process {
             api: self.api.clone(),
-            broker: Arc::new(relay),
             clock: Clock::new(|| Timestamp::UNIX_EPOCH),
             output: Box::new(output),
             agent_id: "ann".to_owned(),
             agent_namespace: "foundry-agents".to_owned(),
-            evaluate_every: Duration::from_mins(10),
+            start_number: None,
             heartbeat_every: Duration::from_mins(10),
+        };
+        let parts = Parts {
+            process,
+            broker: Arc::new(relay),
+            model: ModelSettings::default(),
+            evaluate_every: Duration::from_mins(10),
         };
         let watching = async {
             let mut seen = Vec::new();

@@ -4,16 +4,16 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use clap::Parser;
 use foundry_coding::local::arguments::Arguments;
 use foundry_coding::local::run::{self, Exit, World};
 use foundry_coding::local::terminal::{Terminal, TerminalDesk};
 use foundry_platform::clock::Clock;
+use foundry_platform::program::{self, Blocking, Signals};
 use jiff::Timestamp;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tokio::io::BufReader;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 fn main() -> ExitCode {
@@ -32,47 +32,30 @@ fn start(arguments: Arguments) -> anyhow::Result<Exit> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .context("failed to keep other processes out of this one's memory")?;
     foundry_git::adopt_orphans().context("failed to become the reaper of orphans")?;
-    tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(io::stderr).init();
-    rustls::crypto::aws_lc_rs::default_provider()
-        .install_default()
-        .map_err(|_| anyhow!("failed to set up TLS: a provider was installed before"))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("failed to start the runtime")?;
-    let ended = runtime.block_on(run(arguments));
-    // Somebody who types nothing must not hold up the end.
-    runtime.shutdown_background();
+    let clock = Clock::new(Timestamp::now);
+    program::set_up(&clock)?;
+    let ended = program::run(Blocking::Much, run(arguments, clock))?;
     // Only the model was told of what is in there; most runs have not even made it.
     drop(std::fs::remove_dir_all(outputs()));
     ended
 }
 
-async fn run(arguments: Arguments) -> anyhow::Result<Exit> {
-    let mut terminate = signal(SignalKind::terminate()).context("failed to listen for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen for SIGINT")?;
+async fn run(arguments: Arguments, clock: Clock) -> anyhow::Result<Exit> {
+    let signals = Signals::listen()?;
     let stop = CancellationToken::new();
     let terminal = Terminal::new(Box::new(io::stderr()), Box::new(io::stdout()));
     let input = Box::new(BufReader::new(tokio::io::stdin()));
     let world = World {
         environment: std::env::vars_os().collect(),
         temporary: outputs(),
-        clock: Clock::new(Timestamp::now),
+        clock,
         desk: TerminalDesk::new(terminal.clone(), input),
         terminal,
     };
-    let running = run::run(arguments, world, stop.clone());
-    let mut running = std::pin::pin!(running);
-    tokio::select! {
-        exit = &mut running => return Ok(exit?),
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    stop.cancel();
-    tokio::select! {
-        exit = running => Ok(exit?),
-        // Who asks twice waits for nothing.
-        _ = interrupt.recv() => Ok(Exit::Unfinished),
+    let running = Box::pin(run::run(arguments, world, stop.clone()));
+    match signals.heed_twice(&stop, running).await {
+        Some(exit) => Ok(exit?),
+        None => Ok(Exit::Unfinished),
     }
 }
 

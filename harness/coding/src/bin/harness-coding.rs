@@ -5,24 +5,17 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use clap::Parser;
-use foundry_client::{Client, FileToken, TokenSource};
 use foundry_coding::platform::process::{self, Exit, Ground, Parts};
 use foundry_coding::platform::settings::Settings;
 use foundry_coding::platform::tokens::{self, Tokens};
-use foundry_llm::Limits;
-use foundry_platform::api::ClientApi;
 use foundry_platform::clock::Clock;
-use foundry_platform::relay::Relay;
-use foundry_platform::{lifeline, lock};
+use foundry_platform::process::Process;
+use foundry_platform::program::{self, Blocking, ProgramError, Signals};
 use jiff::Timestamp;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-
-/// SIGXFSZ, sent to a process that writes a file beyond its limit.
-const FILE_SIZE_LIMIT: i32 = 25;
 
 fn main() -> ExitCode {
     match start() {
@@ -44,83 +37,51 @@ fn start() -> anyhow::Result<Exit> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .context("failed to keep other processes out of this one's memory")?;
     foundry_git::adopt_orphans().context("failed to become the reaper of orphans")?;
-    tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::WARN)
-        .with_writer(std::io::stderr)
-        .init();
-    rustls::crypto::aws_lc_rs::default_provider()
-        .install_default()
-        .map_err(|_| anyhow!("failed to set up TLS: a provider was installed before"))?;
+    let clock = Clock::new(Timestamp::now);
+    program::set_up(&clock)?;
     let stop = CancellationToken::new();
     // Held until the process ends (OPS-01).
-    let _lock = settings.lock_file.as_deref().map(lock::hold).transpose()?;
-    if let Some(path) = &settings.lifeline {
-        lifeline::watch(path, stop.clone())?;
-    }
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("failed to start the runtime")?;
-    let ended = runtime.block_on(run(settings, tokens, stop));
-    // A name look-up or a file that never answers must not hold up the end.
-    runtime.shutdown_background();
-    ended
+    let _lock = program::hold(&settings.process, &stop)?;
+    Ok(program::run(Blocking::Much, run(settings, tokens, clock, stop))??)
 }
 
-async fn run(settings: Settings, tokens: Tokens, stop: CancellationToken) -> anyhow::Result<Exit> {
-    let mut terminate = signal(SignalKind::terminate()).context("failed to listen for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen for SIGINT")?;
-    // With somebody listening, a log that reached its limit is a failed write, not the end.
-    let _file_size =
-        signal(SignalKind::from_raw(FILE_SIZE_LIMIT)).context("failed to listen for SIGXFSZ")?;
-    let running = process::run(parts(settings, tokens)?, stop.clone());
-    let mut running = std::pin::pin!(running);
-    tokio::select! {
-        exit = &mut running => return Ok(exit),
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    stop.cancel();
-    Ok(running.await)
+async fn run(
+    settings: Settings,
+    tokens: Tokens,
+    clock: Clock,
+    stop: CancellationToken,
+) -> Result<Exit, ProgramError> {
+    let signals = Signals::listen()?;
+    let parts = parts(settings, tokens, clock)?;
+    Ok(signals.heed(&stop.clone(), process::run(parts, stop)).await)
 }
 
-fn parts(settings: Settings, host_tokens: Tokens) -> anyhow::Result<Parts> {
+fn parts(settings: Settings, tokens: Tokens, clock: Clock) -> Result<Parts, ProgramError> {
     let Settings {
-        api_url,
-        agent_id,
-        agent_namespace,
+        process: settings,
+        model,
         start_number,
-        token_file,
         ssh_dir,
         home,
         temporary,
         github_host,
         github_api_url,
-        heartbeat_every,
-        lifeline: _,
-        lock_file: _,
     } = settings;
-    let denied = token_file.parent().map(Path::to_path_buf).into_iter().collect();
-    let tokens: Arc<dyn TokenSource> = Arc::new(FileToken::new(token_file));
-    let client = Client::new(api_url.as_str(), tokens.clone())?;
-    let clock = Clock::new(Timestamp::now);
-    let pacing_clock = clock.clone();
-    let relay = Relay::new(
-        &client.relay_url(),
-        tokens,
-        Limits::default(),
-        Arc::new(move || pacing_clock.now()),
-    )
-    .context("failed to set up the relay transport")?;
+    let (api, relay) = program::reach(&settings, &clock)?;
+    let denied = settings.token_file.parent().map(Path::to_path_buf).into_iter().collect();
     Ok(Parts {
-        api: Arc::new(ClientApi::new(client, agent_id.clone())),
+        process: Process {
+            api: Arc::new(api),
+            clock,
+            output: Box::new(std::io::stdout()),
+            agent_id: settings.agent_id,
+            agent_namespace: settings.agent_namespace,
+            start_number: Some(start_number),
+            heartbeat_every: settings.heartbeat_every,
+        },
         broker: Arc::new(relay),
-        clock,
-        output: Box::new(std::io::stdout()),
-        agent_id,
-        agent_namespace,
+        model,
         start_number,
-        heartbeat_every,
         ground: Ground {
             ssh_dir,
             denied,
@@ -129,7 +90,7 @@ fn parts(settings: Settings, host_tokens: Tokens) -> anyhow::Result<Parts> {
             environment: std::env::vars_os().collect(),
             github_host,
             github_api_url,
-            tokens: host_tokens,
+            tokens,
         },
     })
 }

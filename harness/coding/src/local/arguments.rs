@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use foundry_client::Approval;
-use foundry_llm::Wire;
+use foundry_llm::Provider;
+use foundry_platform::settings::ModelSettings;
 use secrecy::SecretString;
 use url::Url;
 
@@ -34,6 +35,32 @@ pub struct Arguments {
     /// Where the model is served, when that is not at its provider; no key is needed there.
     #[arg(long, env = "FLOWCODE_BASE_URL", value_name = "URL")]
     pub base_url: Option<Url>,
+
+    /// The model that takes over when that one fails for good; another name than its own.
+    #[arg(
+        long,
+        env = "FLOWCODE_FALLBACK_MODEL",
+        value_name = "PROVIDER/MODEL",
+        value_parser = model
+    )]
+    pub fallback_model: Option<Model>,
+
+    /// Where that one is served, when that is not at its provider.
+    #[arg(
+        long,
+        env = "FLOWCODE_FALLBACK_BASE_URL",
+        value_name = "URL",
+        requires = "fallback_model"
+    )]
+    pub fallback_base_url: Option<Url>,
+
+    /// How the model is used.
+    #[command(flatten)]
+    pub use_of_model: ModelSettings,
+
+    /// MCP servers whose tools the model may search and call: {"mcpServers": {…}} in JSON.
+    #[arg(long, env = "FLOWCODE_MCP_CONFIG", value_name = "FILE")]
+    pub mcp_config: Option<PathBuf>,
 
     /// Who approves the plan and answers questions: you, or the model itself.
     #[arg(long, value_name = "WHO", default_value = "person")]
@@ -132,21 +159,21 @@ impl From<Approve> for Approval {
 /// A model and who serves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// The provider's own protocol (KERN-03).
-    pub wire: Wire,
+    /// Who serves it, by its own protocol (KERN-03).
+    pub provider: Provider,
     /// Its name at the provider.
     pub name: String,
 }
 
 fn model(text: &str) -> Result<Model, String> {
-    let wire = |provider| match provider {
-        "openai" => Some(Wire::OpenAi),
-        "anthropic" => Some(Wire::Anthropic),
+    let known = |provider| match provider {
+        "openai" => Some(Provider::OpenAi),
+        "anthropic" => Some(Provider::Anthropic),
         _ => None,
     };
     match text.split_once('/') {
-        Some((provider, name)) if !name.trim().is_empty() => match wire(provider) {
-            Some(wire) => Ok(Model { wire, name: name.to_owned() }),
+        Some((provider, name)) if !name.trim().is_empty() => match known(provider) {
+            Some(provider) => Ok(Model { provider, name: name.to_owned() }),
             None => Err(format!("{provider} is no provider: write openai/… or anthropic/…")),
         },
         _ => Err("write the provider and the model, such as openai/gpt-5-mini".to_owned()),
@@ -187,23 +214,38 @@ mod tests {
         assert_eq!((arguments.turns, arguments.minutes), (60, 30));
         assert_eq!(arguments.folder, PathBuf::from("."));
         assert!(!arguments.pull_request && !arguments.allow_dirty);
+        assert_eq!((arguments.fallback_model, arguments.mcp_config), (None, None));
+        assert_eq!(arguments.use_of_model.effort(), None);
+    }
+
+    /// CODE-39, CODE-42, KERN-42
+    #[test]
+    fn window_effort_and_fallback_are_as_given() {
+        let given = ["--context-tokens", "32000", "--reasoning-effort", "high"];
+        let fallback = ["--fallback-model", "anthropic/claude-haiku-4-5"];
+        let arguments = parsed(&[&["fix it"], &given[..], &fallback[..]].concat()).unwrap();
+        assert_eq!(arguments.use_of_model.context_tokens, Some(32_000));
+        assert_eq!(arguments.use_of_model.effort(), Some("high"));
+        let fallback = arguments.fallback_model.unwrap();
+        assert_eq!(fallback.provider, Provider::Anthropic);
+        assert_eq!(fallback.name, "claude-haiku-4-5");
     }
 
     /// KERN-03
     #[rstest]
-    #[case("openai/gpt-5-mini", Ok((Wire::OpenAi, "gpt-5-mini")))]
-    #[case("anthropic/claude-sonnet-4-5", Ok((Wire::Anthropic, "claude-sonnet-4-5")))]
-    #[case("openai/org/model", Ok((Wire::OpenAi, "org/model")))]
+    #[case("openai/gpt-5-mini", Ok((Provider::OpenAi, "gpt-5-mini")))]
+    #[case("anthropic/claude-sonnet-4-5", Ok((Provider::Anthropic, "claude-sonnet-4-5")))]
+    #[case("openai/org/model", Ok((Provider::OpenAi, "org/model")))]
     #[case("gpt-5-mini", Err("write the provider"))]
     #[case("openai/", Err("write the provider"))]
     #[case("mistral/large", Err("mistral is no provider"))]
     fn a_model_names_its_provider(
         #[case] text: &str,
-        #[case] expected: Result<(Wire, &str), &str>,
+        #[case] expected: Result<(Provider, &str), &str>,
     ) {
         match (model(text), expected) {
-            (Ok(model), Ok((wire, name))) => {
-                assert_eq!((model.wire, model.name.as_str()), (wire, name));
+            (Ok(model), Ok((provider, name))) => {
+                assert_eq!((model.provider, model.name.as_str()), (provider, name));
             }
             (Err(words), Err(part)) => assert!(words.contains(part), "{words}"),
             (got, expected) => panic!("{text}: {got:?}, not {expected:?}"),
@@ -217,6 +259,9 @@ mod tests {
     #[case(&["fix it", "--minutes", "0"])]
     #[case(&["fix it", "--approve", "nobody"])]
     #[case(&["fix it", "--base-url", "nowhere"])]
+    #[case(&["fix it", "--fallback-model", "claude-haiku-4-5"])]
+    #[case(&["fix it", "--fallback-base-url", "http://127.0.0.1:8000/v1"])]
+    #[case(&["fix it", "--context-tokens", "100"])]
     fn what_makes_no_sense_is_refused(#[case] arguments: &[&str]) {
         assert!(parsed(arguments).is_err(), "{arguments:?}");
     }
@@ -227,6 +272,7 @@ mod tests {
         let arguments = parsed(&["fix it", "--openai-key", "sk-secret"]).unwrap();
         assert!(!format!("{arguments:?}").contains("sk-secret"));
         let help = Arguments::command().render_long_help().to_string();
+        assert!(help.starts_with("Plans a change to the repository"), "{help}");
         assert!(!help.contains("--openai-key") && help.contains("OPENAI_API_KEY"), "{help}");
     }
 }

@@ -11,20 +11,22 @@ use foundry_git::{
     OutputLimits, PullRequestError, PullRequests, PullRequestsSettings, RefName, Repository,
     Runner, RunnerSettings, chain, pull_requests_of, slug,
 };
+use foundry_mcp::Servers;
 use foundry_platform::clock::Clock;
 use foundry_platform::events::kind as platform_kind;
 use foundry_platform::heartbeat::Vitals;
 use foundry_platform::relay::{Broker, Route};
-use foundry_platform::tell::{Lines as _, Means};
+use foundry_platform::tell::{Fallback, Lines as _, Means};
 use foundry_workspace::Workspace;
 use foundry_workspace::commands::Policy;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::arguments::Arguments;
-use super::model::{Direct, Served};
+use super::mcp::{self, McpTools};
+use super::model::{Direct, Keys, Models};
 use super::terminal::{Terminal, TerminalDesk};
-use crate::engine::{Ended, Engine, Task};
+use crate::engine::{Ended, Engine, Granted, Model, Task};
 use crate::kind;
 use crate::prompt::{Delivery, Setting};
 use crate::site::{Site, SiteParts};
@@ -93,28 +95,17 @@ pub async fn run(
     stop: CancellationToken,
 ) -> Result<Exit, NotBegun> {
     let World { environment, temporary, clock, terminal, desk } = world;
-    let own = environment.iter().filter(|(name, _)| IDENTITY.iter().any(|one| name == one));
-    let own: Vec<_> = own.cloned().collect();
-    let allowed = Environment::allowed(environment);
-    let runner = Runner::new(RunnerSettings {
-        environment: own.into_iter().fold(allowed, |all, (name, value)| all.with(name, value)),
-        outputs: temporary,
-        limits: OutputLimits::default(),
-        denied: Vec::new(),
-        git_configuration: GitConfiguration::Persons,
-    })
-    .map_err(|error| NotBegun::Unusable(chain(&error)))?;
-    let git = Git::new(runner, Access::Persons);
-    let served = Served {
-        model: arguments.model.clone(),
-        base_url: arguments.base_url.clone(),
-        openai_key: arguments.openai_key.clone(),
-        anthropic_key: arguments.anthropic_key.clone(),
+    let unusable = |error: &dyn std::error::Error| NotBegun::Unusable(error.to_string());
+    let servers = match &arguments.mcp_config {
+        Some(file) => mcp::read(file, &environment).map_err(|error| unusable(&error))?,
+        None => Servers::default(),
     };
+    let git = git(environment, temporary)?;
+    let models = models_of(&arguments);
     // Setting up TLS takes as long as git does: both at once.
     let building = {
         let clock = clock.clone();
-        tokio::task::spawn_blocking(move || Direct::new(served, &clock))
+        tokio::task::spawn_blocking(move || Direct::new(models, &clock))
     };
     let looking = async {
         let (opened, known) = tokio::join!(open(&git, &arguments), is_known(&git, &arguments));
@@ -128,9 +119,13 @@ pub async fn run(
         return Err(NotBegun::Unusable("stopped before anything was begun".to_owned()));
     };
     let (mut repository, delivery) = looked?;
-    let unusable = |error: &dyn std::error::Error| NotBegun::Unusable(error.to_string());
     let built = building.await.map_err(|error| unusable(&error))?;
     let broker: Arc<dyn Broker> = Arc::new(built.map_err(|error| unusable(&error))?);
+    let opening = McpTools::open(servers, Arc::new(terminal.clone()));
+    let Some(mcp) = stop.run_until_cancelled(opening).await else {
+        return Err(NotBegun::Unusable("stopped before anything was begun".to_owned()));
+    };
+    let mcp = Arc::new(mcp);
     // The first thing that changes anything, once nothing is in the way.
     let branch = branch(&mut repository, &arguments).await?;
     let begun = format!("{branch} begins at {}", repository.base().name);
@@ -148,7 +143,7 @@ pub async fn run(
                 extra_commands: arguments.extra_commands.clone(),
                 delivery: delivery.delivery,
             },
-            model: arguments.model.name.clone(),
+            model: model_of(&arguments),
             turns_per_attempt: arguments.turns,
         },
         bench: Bench {
@@ -170,12 +165,17 @@ pub async fn run(
         },
         means: Means {
             broker,
-            route: Route { wire: arguments.model.wire, window: None },
+            // No catalog tells of this model.
+            route: Route { provider: arguments.model.provider, ..Route::unread() },
+            fallback: arguments.fallback_model.as_ref().map(|fallback| Fallback {
+                model: fallback.name.clone(),
+                provider: fallback.provider,
+            }),
             clock,
             lines: Arc::new(terminal.clone()),
+            vitals: Arc::new(Vitals::new(Uuid::nil())),
         },
-        granted: Vec::new(),
-        vitals: Arc::new(Vitals::new(Uuid::nil())),
+        granted: mcp.clone() as Arc<dyn Granted>,
         stop,
     };
     let done = engine.carry_out().await;
@@ -183,8 +183,52 @@ pub async fn run(
     if let Err(error) = engine.bench.site.repository().remove_locks_of_killed().await {
         terminal.write(platform_kind::WARNING, LogLevel::Warn, &chain(&error), None);
     }
+    drop(engine);
+    if let Some(mcp) = Arc::into_inner(mcp) {
+        mcp.close().await;
+    }
     terminal.show(&summary(&done.ended, &ledger.progress()));
     Ok(exit(&done.ended))
+}
+
+/// The model and how it is used: as given, for no catalog says otherwise (CODE-42).
+fn model_of(arguments: &Arguments) -> Model {
+    let settings = &arguments.use_of_model;
+    Model {
+        name: arguments.model.name.clone(),
+        window: Route::unread().window(settings.context_tokens),
+        reasoning_effort: settings.effort().map(str::to_owned),
+        fallback: arguments.fallback_model.as_ref().map(|model| model.name.clone()),
+    }
+}
+
+/// Git as the person uses it, for commands that see none of their keys.
+fn git(environment: Vec<(OsString, OsString)>, outputs: PathBuf) -> Result<Git, NotBegun> {
+    let own = environment.iter().filter(|(name, _)| IDENTITY.iter().any(|one| name == one));
+    let own: Vec<_> = own.cloned().collect();
+    let allowed = Environment::allowed(environment);
+    let runner = Runner::new(RunnerSettings {
+        environment: own.into_iter().fold(allowed, |all, (name, value)| all.with(name, value)),
+        outputs,
+        limits: OutputLimits::default(),
+        denied: Vec::new(),
+        git_configuration: GitConfiguration::Persons,
+    });
+    let runner = runner.map_err(|error| NotBegun::Unusable(chain(&error)))?;
+    Ok(Git::new(runner, Access::Persons))
+}
+
+fn models_of(arguments: &Arguments) -> Models {
+    Models {
+        model: arguments.model.clone(),
+        base_url: arguments.base_url.clone(),
+        fallback: arguments.fallback_model.clone(),
+        fallback_base_url: arguments.fallback_base_url.clone(),
+        keys: Keys {
+            openai: arguments.openai_key.clone(),
+            anthropic: arguments.anthropic_key.clone(),
+        },
+    }
 }
 
 /// Opens the repository, unless changes are in the way.

@@ -48,7 +48,10 @@ impl Terminal {
 impl Lines for Terminal {
     fn write(&self, kind: &str, level: LogLevel, line: &str, _data: Option<Value>) {
         // Shown in full by other means, or of no use to somebody who sits in front of it.
-        if matches!(kind, kind::PLAN | kind::QUESTION | kind::ANSWER | kind::COMMAND) {
+        if matches!(
+            kind,
+            kind::PLAN | kind::QUESTION | kind::ANSWER | kind::COMMAND | platform_kind::CONTEXT
+        ) {
             return;
         }
         let mark = match level {

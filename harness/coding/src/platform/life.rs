@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use foundry_client::{Activation, AgentView, ClientError, DesiredState, Lifetime, Status};
+use foundry_client::{AgentView, ClientError, Lifetime};
 use foundry_platform::api::Api;
 use foundry_platform::clock::Clock;
 use foundry_platform::events::{EventLog, kind};
 use foundry_platform::heartbeat::Vitals;
 use foundry_platform::relay::Broker;
+use foundry_platform::rest;
 use foundry_platform::retry::Backoff;
 use foundry_platform::runs::Recorder;
+use foundry_platform::settings::ModelSettings;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +25,7 @@ const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 pub(crate) struct Life {
     pub api: Arc<dyn Api>,
     pub broker: Arc<dyn Broker>,
+    pub model: ModelSettings,
     pub runs: Arc<Recorder>,
     pub log: EventLog,
     pub clock: Clock,
@@ -80,15 +83,5 @@ impl Life {
 
 /// Why the agent should do nothing, if it should not.
 pub(crate) fn why_not(agent: &AgentView) -> Option<&'static str> {
-    match (agent.status, agent.desired_state, agent.activation) {
-        (Status::Archive, _, _) => Some("the agent is archived"),
-        (Status::Expired, _, _) => Some("the agent is expired"),
-        (Status::Active, DesiredState::Completed | DesiredState::Stopped, _) => {
-            Some("the agent is stopped")
-        }
-        (Status::Active, DesiredState::Running, Activation::OnDemand) => {
-            Some("a coding agent cannot be woken on demand")
-        }
-        (Status::Active, DesiredState::Running, Activation::AlwaysOn) => None,
-    }
+    rest::why_not(agent, "a coding agent cannot be woken on demand")
 }

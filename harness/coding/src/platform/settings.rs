@@ -1,9 +1,9 @@
 //! Everything the harness is told from outside: its environment, read once.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Parser;
+use foundry_platform::settings::{ModelSettings, ProcessSettings};
 use url::Url;
 
 /// Runs one coding agent: clones its repository, plans, edits, checks, opens a pull
@@ -12,25 +12,17 @@ use url::Url;
 #[derive(Clone, Debug, Parser)]
 #[command(name = "harness-coding", version)]
 pub struct Settings {
-    /// Address of the Foundry API.
-    #[arg(long, env = "FOUNDRY_API_URL", value_name = "URL")]
-    pub api_url: Url,
+    /// Which agent, and how its process lives.
+    #[command(flatten)]
+    pub process: ProcessSettings,
 
-    /// Id of the agent this process runs.
-    #[arg(long, env = "FOUNDRY_AGENT_ID", value_name = "ID")]
-    pub agent_id: String,
-
-    /// Namespace of the agent.
-    #[arg(long, env = "FOUNDRY_AGENT_NAMESPACE", value_name = "NAMESPACE")]
-    pub agent_namespace: String,
+    /// How the model is used.
+    #[command(flatten)]
+    pub model: ModelSettings,
 
     /// The start this process was made for.
     #[arg(long, env = "FOUNDRY_START_NUMBER", value_name = "NUMBER")]
     pub start_number: i64,
-
-    /// File with the token for the API; read again on each use.
-    #[arg(long, env = "FOUNDRY_TOKEN_FILE", value_name = "FILE")]
-    pub token_file: PathBuf,
 
     /// Folder of SSH keys and known hosts.
     #[arg(
@@ -61,36 +53,13 @@ pub struct Settings {
         default_value = "https://api.github.com"
     )]
     pub github_api_url: Url,
-
-    /// Seconds between two heartbeats.
-    #[arg(
-        long,
-        env = "FOUNDRY_HEARTBEAT_SECONDS",
-        value_name = "SECONDS",
-        default_value = "30",
-        value_parser = seconds
-    )]
-    pub heartbeat_every: Duration,
-
-    /// File that whoever owns this local run holds locked; the harness ends when the
-    /// lock is let go.
-    #[arg(long, env = "FOUNDRY_LIFELINE", value_name = "FILE")]
-    pub lifeline: Option<PathBuf>,
-
-    /// File that the harness holds locked while it lives, with its process id inside.
-    #[arg(long, env = "FOUNDRY_LOCK_FILE", value_name = "FILE")]
-    pub lock_file: Option<PathBuf>,
-}
-
-fn seconds(text: &str) -> Result<Duration, String> {
-    match text.parse::<u64>() {
-        Ok(seconds @ 1..=86_400) => Ok(Duration::from_secs(seconds)),
-        _ => Err("give whole seconds from 1 to 86400".to_owned()),
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use clap::CommandFactory as _;
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -117,8 +86,15 @@ mod tests {
         assert_eq!(settings.start_number, 2);
         assert_eq!(settings.github_host, "github.com");
         assert_eq!(settings.github_api_url.as_str(), "https://api.github.com/");
-        assert_eq!(settings.heartbeat_every, Duration::from_secs(30));
+        assert_eq!(settings.process.heartbeat_every, Duration::from_secs(30));
         assert_eq!(settings.ssh_dir, PathBuf::from("/etc/foundry/ssh"));
+        assert_eq!((settings.model.context_tokens, settings.model.effort()), (None, None));
+    }
+
+    #[test]
+    fn help_says_what_the_program_does() {
+        let help = Settings::command().render_help().to_string();
+        assert!(help.starts_with("Runs one coding agent"), "{help}");
     }
 
     #[test]

@@ -14,7 +14,8 @@ use foundry_git::{
 };
 use foundry_kernel::Tool;
 use foundry_llm::Usage;
-use foundry_platform::events::EventLog;
+use foundry_platform::events::{self, EventLog};
+use foundry_platform::reasoning::Effort;
 use foundry_platform::relay::{self, Route};
 use foundry_platform::retry::Backoff;
 use foundry_platform::tell::Means;
@@ -31,7 +32,7 @@ use super::desk::PlatformDesk;
 use super::granted::{Granted, granted};
 use super::life::Life;
 use super::report::Reporter;
-use crate::engine::{Done, Ended, Engine, Task};
+use crate::engine::{Done, Ended, Engine, Model, Task};
 use crate::kind;
 use crate::prompt::{Delivery, Setting};
 use crate::site::{Site, SiteParts};
@@ -42,6 +43,10 @@ use crate::tools::Bench;
 
 /// First and longest wait between two tries to clone.
 const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+/// First and longest wait between two looks at the models, and how many may fail: then the
+/// task goes on without knowing its model.
+const MODEL_WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
+const MODEL_FAILURES: u32 = 4;
 /// Folder of the clone, below the home folder.
 const CLONE: &str = "repository";
 /// Folder of long outputs, below that of temporary files.
@@ -225,7 +230,7 @@ impl Life {
                     extra_commands: scope.extra_commands.clone(),
                     delivery,
                 },
-                model: agent.model.clone(),
+                model: self.model_of(agent, &route),
                 turns_per_attempt: scope.turns_per_attempt.unwrap_or(TURNS),
             },
             bench: Bench {
@@ -239,19 +244,49 @@ impl Life {
             means: Means {
                 broker: self.broker.clone(),
                 route,
+                fallback: None,
                 clock: self.clock.clone(),
                 lines: Arc::new(self.log.clone()),
+                vitals: self.vitals.clone(),
             },
-            granted: tools,
-            vitals: self.vitals.clone(),
+            granted: Arc::new(tools),
             stop: stop.clone(),
         })
     }
 
     /// How the model is reached, and which tools of the platform there are.
     async fn read(&self, agent: &AgentView) -> (Route, Vec<Arc<Tool>>) {
-        let route = self.patiently(|| relay::find_route(&*self.api, &agent.model));
-        tokio::join!(route, self.granted(agent))
+        tokio::join!(self.route(&agent.model), self.granted(agent))
+    }
+
+    /// As the catalog says, read once at the task's start (CODE-39); without it as well as
+    /// can be (CODE-42).
+    async fn route(&self, model: &str) -> Route {
+        let mut backoff = Backoff::new(MODEL_WAITS.0, MODEL_WAITS.1);
+        loop {
+            match relay::find(&*self.api, model).await {
+                Ok(row) => return relay::route(row.as_ref()),
+                Err(_) if backoff.failures() < MODEL_FAILURES => sleep(backoff.failed()).await,
+                Err(error) => {
+                    let line = format!("nothing is known of model {model} in this task: {error}");
+                    self.log.warn(&line);
+                    return Route::unread();
+                }
+            }
+        }
+    }
+
+    fn model_of(&self, agent: &AgentView, route: &Route) -> Model {
+        let effort = Effort::decide(self.model.effort(), &agent.model, route);
+        if let Some(line) = effort.line() {
+            self.log.info(events::kind::MODEL, line); // CODE-41
+        }
+        Model {
+            name: agent.model.clone(),
+            window: route.window(self.model.context_tokens),
+            reasoning_effort: effort.sent().map(str::to_owned),
+            fallback: None,
+        }
     }
 
     /// An unreadable catalog is one warning, and a task without these tools (CODE-35).

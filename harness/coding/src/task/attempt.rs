@@ -81,14 +81,34 @@ pub fn next(left: &Left) -> Next {
             outcome: CodingOutcome::Budget,
             summary: format!("a budget is spent: {reason}"),
         }),
-        Stop::Failed(Failure::Model(error)) if error.kind == ErrorKind::Overflow && *turns > 0 => {
-            again("the conversation outgrew the model's window".to_owned())
-        }
-        Stop::Failed(failure) => Next::End(CodingResult {
-            outcome: CodingOutcome::ModelFailed,
-            summary: format!("the model could not be used: {failure}"),
-        }),
+        Stop::Failed(failure) => match spent(failure, *turns) {
+            Some(why) => again(why),
+            None => Next::End(CodingResult {
+                outcome: CodingOutcome::ModelFailed,
+                summary: format!("the model could not be used: {failure}"),
+            }),
+        },
         Stop::Aborted | Stop::Interrupted => Next::Stopped,
+    }
+}
+
+/// Why a failed run is an attempt that is spent and no more, if it is: another one begins
+/// with a short conversation and what is known (CODE-25), which the model may do better by.
+fn spent(failure: &Failure, turns: u32) -> Option<String> {
+    match failure {
+        // A first request that is too long would be so again.
+        Failure::ContextTooSmall { .. } if turns > 0 => {
+            Some("the conversation outgrew the model's window, shortened as it was".to_owned())
+        }
+        Failure::Model(error) if error.kind == ErrorKind::Overflow && turns > 0 => {
+            Some("the conversation outgrew the model's window".to_owned())
+        }
+        // CODE-27: going round in circles spends an attempt, never the task.
+        Failure::Repeating { .. } | Failure::Empty => Some(failure.to_string()),
+        Failure::ContextTooSmall { .. }
+        | Failure::Model(_)
+        | Failure::Refused(_)
+        | Failure::NoOutput => None,
     }
 }
 
@@ -175,6 +195,10 @@ mod tests {
         Stop::Failed(Failure::Model(LlmError { kind, status: None, message, retry_after: None }))
     }
 
+    fn too_small() -> Stop {
+        Stop::Failed(Failure::ContextTooSmall { needed: 9_000, window: 8_000 })
+    }
+
     fn outcome(next: &Next) -> Option<CodingOutcome> {
         match next {
             Next::End(result) => Some(result.outcome),
@@ -187,6 +211,9 @@ mod tests {
     #[case(Stop::MaxTurns)]
     #[case(Stop::EndTurn)]
     #[case(model_error(ErrorKind::Overflow))]
+    #[case(too_small())]
+    #[case(Stop::Failed(Failure::Empty))]
+    #[case(Stop::Failed(Failure::Repeating { what: "grep x, with the same result".to_owned() }))]
     fn a_spent_allowance_with_time_left_starts_the_phase_again(#[case] stop: Stop) {
         let next = next(&left(stop));
         assert!(matches!(next, Next::Again { acted: true, .. }), "{next:?}");
@@ -222,8 +249,10 @@ mod tests {
 
     #[test]
     fn a_first_request_that_is_too_long_would_be_so_again() {
-        let overflowed = Left { turns: 0, ..left(model_error(ErrorKind::Overflow)) };
-        assert_eq!(outcome(&next(&overflowed)), Some(CodingOutcome::ModelFailed));
+        for stop in [model_error(ErrorKind::Overflow), too_small()] {
+            let overflowed = Left { turns: 0, ..left(stop) };
+            assert_eq!(outcome(&next(&overflowed)), Some(CodingOutcome::ModelFailed));
+        }
     }
 
     #[test]

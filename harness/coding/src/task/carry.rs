@@ -1,12 +1,13 @@
 //! What an attempt hands on to the next one: a fold over its log and the ledger
 //! (CODE-25).
 
+use foundry_kernel::policy::todos::Todo;
 use foundry_kernel::{CallResult, Entry, Settled};
 use foundry_llm::{Reply, ToolCall};
 use foundry_platform::text::cut;
 use serde_json::Value;
 
-use super::ledger::{FailedCheck, Notes, Todo};
+use super::ledger::{FailedCheck, Notes};
 
 /// Files told, of those read and of those edited.
 const FILES: usize = 40;
@@ -43,7 +44,7 @@ impl Known {
                     asked = &reply.calls;
                 }
                 Entry::Results { results } => self.touch(asked, results),
-                Entry::User { .. } | Entry::Fold { .. } => {}
+                Entry::User { .. } | Entry::Fold { .. } | Entry::Stubs { .. } => {}
             }
         }
     }
@@ -60,7 +61,10 @@ impl Known {
             section("Files edited so far", &newest(&self.edited, FILES)),
             section("Files read so far", &newest(&self.read, FILES)),
             section("Decisions and remarks so far", &decisions),
-            section("Your task list", &todos.iter().take(TODOS).map(todo).collect::<Vec<_>>()),
+            section(
+                "Your task list",
+                &todos.items().iter().take(TODOS).map(todo).collect::<Vec<_>>(),
+            ),
             section("Checks whose newest run failed", &newest_failed(failed)),
         ];
         let told: Vec<String> = parts.into_iter().flatten().collect();

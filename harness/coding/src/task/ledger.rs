@@ -4,14 +4,13 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foundry_client::{CheckView, CodingResult, PullRequestView};
+use foundry_kernel::policy::todos::{Status, TodoError, Todos};
 use tokio::sync::watch;
 
 use super::stage::Plan;
 
 /// Most checks that are told of; the oldest go first.
 const CHECKS: usize = foundry_client::MAX_CHECKS;
-/// Most tasks of the model's own list.
-const TASKS: usize = 100;
 
 /// What is told of a task while it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +46,7 @@ pub struct Notes {
     /// Questions and their answers, oldest first.
     pub answers: Vec<(String, String)>,
     /// The model's own task list.
-    pub todos: Vec<Todo>,
+    pub todos: Todos,
     /// Checks whose newest run failed, with the end of what they said.
     pub failed: Vec<FailedCheck>,
     /// The plan that was saved in this phase.
@@ -63,15 +62,6 @@ pub struct FailedCheck {
     pub name: String,
     /// How what it said ends.
     pub said: String,
-}
-
-/// A task of the model's own list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Todo {
-    /// What is to be done.
-    pub title: String,
-    /// Its state: `open`, `in_progress`, `done` or `dropped`.
-    pub status: String,
 }
 
 impl Default for Ledger {
@@ -156,26 +146,14 @@ impl Ledger {
         self.lock().answers.push((question.to_owned(), answer.to_owned()));
     }
 
-    /// Adds to the model's task list; its number, from 1, or nothing when the list is full.
-    pub fn add_todo(&self, title: &str) -> Option<usize> {
-        let mut notes = self.lock();
-        if notes.todos.len() == TASKS {
-            return None;
-        }
-        notes.todos.push(Todo { title: title.to_owned(), status: "open".to_owned() });
-        Some(notes.todos.len())
+    /// Adds to the model's task list; its number, from 1.
+    pub fn add_todo(&self, title: &str) -> Result<usize, TodoError> {
+        self.lock().todos.add(title)
     }
 
-    /// Changes the state of a task of the model's list; whether there is one of that number.
-    pub fn set_todo(&self, number: usize, status: &str) -> bool {
-        let mut notes = self.lock();
-        match number.checked_sub(1).and_then(|place| notes.todos.get_mut(place)) {
-            Some(todo) => {
-                status.clone_into(&mut todo.status);
-                true
-            }
-            None => false,
-        }
+    /// Changes the state of a task of the model's list.
+    pub fn set_todo(&self, number: usize, status: Status) -> Result<(), TodoError> {
+        self.lock().todos.set(number, status)
     }
 
     /// The plan of this phase was saved.
@@ -239,15 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn checks_and_tasks_are_bounded() {
+    fn checks_are_bounded() {
         let ledger = Ledger::default();
         for number in 0..150 {
             ledger.checked(&format!("npx eslint {number}"), false, "");
-            ledger.add_todo("one more");
         }
         assert_eq!(ledger.progress().checks.len(), CHECKS);
         assert_eq!(ledger.progress().checks[0].name, "npx eslint 50");
-        assert_eq!((ledger.notes().failed.len(), ledger.notes().todos.len()), (CHECKS, TASKS));
+        assert_eq!(ledger.notes().failed.len(), CHECKS);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use foundry_kernel::policy::todos::{Status, TodoError};
 use foundry_kernel::{Execute, Tool, ToolError};
 use foundry_platform::tools::arguments;
 use serde::Deserialize;
@@ -65,30 +66,10 @@ struct UpdateArguments {
     status: Status,
 }
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Status {
-    Open,
-    InProgress,
-    Done,
-    Dropped,
-}
-
-impl Status {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::InProgress => "in_progress",
-            Self::Done => "done",
-            Self::Dropped => "dropped",
-        }
-    }
-}
-
 #[async_trait]
 impl Execute for List {
     async fn execute(&self, _: Map<String, Value>) -> Result<String, ToolError> {
-        Ok(shown(&self.0))
+        Ok(self.0.notes().todos.to_string())
     }
 }
 
@@ -96,13 +77,8 @@ impl Execute for List {
 impl Execute for Add {
     async fn execute(&self, given: Map<String, Value>) -> Result<String, ToolError> {
         let AddArguments { title } = arguments(given)?;
-        match title.trim() {
-            "" => Err(ToolError::Failed("the title is empty: say what is to be done".to_owned())),
-            title => match self.0.add_todo(title) {
-                Some(number) => Ok(format!("added as task {number}")),
-                None => Err(ToolError::Failed("the list is full: update its tasks".to_owned())),
-            },
-        }
+        let number = self.0.add_todo(&title).map_err(|error| refused(&error, &self.0))?;
+        Ok(format!("added as task {number}"))
     }
 }
 
@@ -110,21 +86,15 @@ impl Execute for Add {
 impl Execute for Update {
     async fn execute(&self, given: Map<String, Value>) -> Result<String, ToolError> {
         let UpdateArguments { task_id, status } = arguments(given)?;
-        if self.0.set_todo(task_id, status.as_str()) {
-            return Ok(shown(&self.0));
-        }
-        Err(ToolError::Failed(format!("there is no task {task_id}. {}", shown(&self.0))))
+        self.0.set_todo(task_id, status).map_err(|error| refused(&error, &self.0))?;
+        Ok(self.0.notes().todos.to_string())
     }
 }
 
-fn shown(ledger: &Ledger) -> String {
-    let todos = ledger.notes().todos;
-    if todos.is_empty() {
-        return "The task list is empty.".to_owned();
-    }
-    let lines = todos
-        .iter()
-        .enumerate()
-        .map(|(place, todo)| format!("{}. [{}] {}", place + 1, todo.status, todo.title));
-    lines.collect::<Vec<_>>().join("\n")
+/// What is wrong, and the list as it stands where that helps.
+fn refused(error: &TodoError, ledger: &Ledger) -> ToolError {
+    ToolError::Failed(match error {
+        TodoError::NoSuchItem(_) => format!("{error}. {}", ledger.notes().todos),
+        TodoError::NoTitle | TodoError::LongTitle(_) | TodoError::Full(_) => error.to_string(),
+    })
 }

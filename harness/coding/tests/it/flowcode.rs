@@ -20,13 +20,13 @@ use crate::scene::DEADLINE;
 
 const KEY: &str = "sk-the-persons-key";
 
-struct Place {
-    model: ModelServer,
-    folder: TempDir,
+pub struct Place {
+    pub model: ModelServer,
+    pub folder: TempDir,
 }
 
 impl Place {
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let project = folder.path().join("project");
         std::fs::create_dir(&project).unwrap();
@@ -43,11 +43,11 @@ impl Place {
         files
     }
 
-    fn project(&self) -> PathBuf {
+    pub fn project(&self) -> PathBuf {
         self.folder.path().join("project")
     }
 
-    fn command(&self, provider: &str, arguments: &[&str]) -> Command {
+    pub fn command(&self, provider: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_flowcode"));
         command
             .current_dir(self.project())
@@ -67,13 +67,13 @@ impl Place {
     }
 
     #[track_caller]
-    fn is_untouched(&self) {
+    pub fn is_untouched(&self) {
         assert!(self.model.requests().is_empty());
         assert_eq!(git(&self.project(), &["branch", "--list"]), "* main");
     }
 
     /// Runs it while somebody types this, and then no more.
-    async fn runs(&self, provider: &str, arguments: &[&str], typed: &str) -> Ran {
+    pub async fn runs(&self, provider: &str, arguments: &[&str], typed: &str) -> Ran {
         let mut child = self.command(provider, arguments).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(typed.as_bytes()).await.unwrap();
@@ -82,19 +82,19 @@ impl Place {
     }
 }
 
-struct Ran {
-    status: Option<i32>,
-    output: String,
-    progress: String,
+pub struct Ran {
+    pub status: Option<i32>,
+    pub output: String,
+    pub progress: String,
 }
 
-fn interrupt(child: &Child) {
+pub fn interrupt(child: &Child) {
     let pid = i32::try_from(child.id().unwrap()).unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
 }
 
-async fn ended(child: Child) -> Ran {
+pub async fn ended(child: Child) -> Ran {
     let Output { status, stdout, stderr } =
         timeout(DEADLINE, child.wait_with_output()).await.expect("an end in time").unwrap();
     Ran {

@@ -20,7 +20,9 @@ use foundry_coding::platform::tokens::Tokens;
 use foundry_llm::Limits;
 use foundry_platform::clock::Clock;
 use foundry_platform::fake::{self, FakeApi};
+use foundry_platform::process::Process;
 use foundry_platform::relay::Relay;
+use foundry_platform::settings::ModelSettings;
 use jiff::Timestamp;
 use secrecy::SecretString;
 use tempfile::TempDir;
@@ -36,6 +38,8 @@ pub const TOKEN: &str = "ghp_the-token";
 pub struct Pod {
     pub api: Arc<FakeApi>,
     pub model: ModelServer,
+    /// How the model is to be used.
+    pub settings: ModelSettings,
     pub git: GitServer,
     pub github: GitHub,
     pub folder: TempDir,
@@ -113,6 +117,7 @@ impl Pod {
         Self {
             api,
             model: ModelServer::start().await,
+            settings: ModelSettings::default(),
             git,
             github,
             folder,
@@ -141,14 +146,18 @@ impl Pod {
         let limits = Limits::default();
         let relay = Relay::new(&base, tokens, limits, Arc::new(|| Timestamp::UNIX_EPOCH)).unwrap();
         Parts {
-            api: self.api.clone(),
+            process: Process {
+                api: self.api.clone(),
+                clock: Clock::new(|| Timestamp::UNIX_EPOCH),
+                output: Box::new(Output(Arc::default())),
+                agent_id: "fix-greeting".to_owned(),
+                agent_namespace: "foundry-agents".to_owned(),
+                start_number: Some(3),
+                heartbeat_every: Duration::from_secs(30),
+            },
             broker: Arc::new(relay),
-            clock: Clock::new(|| Timestamp::UNIX_EPOCH),
-            output: Box::new(Output(Arc::default())),
-            agent_id: "fix-greeting".to_owned(),
-            agent_namespace: "foundry-agents".to_owned(),
+            model: self.settings.clone(),
             start_number: 3,
-            heartbeat_every: Duration::from_secs(30),
             ground: Ground {
                 ssh_dir: path("ssh"),
                 denied: Vec::new(),

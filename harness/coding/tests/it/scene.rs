@@ -10,9 +10,9 @@ use fakes::model::{Captured, ModelServer, Wire};
 use foundry_client::{Approval, CodingOutcome, CodingResult, LogLevel};
 use foundry_coding::desk::{Desk, DeskError, Question};
 use foundry_coding::digest::sha256;
-use foundry_coding::engine::{Done, Ended, Engine, Task};
-use foundry_coding::local::arguments::Model;
-use foundry_coding::local::model::{Direct, Served};
+use foundry_coding::engine::{Done, Ended, Engine, Model, Task};
+use foundry_coding::local::arguments;
+use foundry_coding::local::model::{Direct, Keys, Models};
 use foundry_coding::prompt::{Delivery, Setting};
 use foundry_coding::site::{Site, SiteParts};
 use foundry_coding::task::attempt::Phase;
@@ -25,10 +25,11 @@ use foundry_git::{
     RunnerSettings,
 };
 use foundry_kernel::Tool;
+use foundry_llm::Provider;
 use foundry_platform::clock::Clock;
 use foundry_platform::heartbeat::Vitals;
 use foundry_platform::relay::Route;
-use foundry_platform::tell::{Lines, Means};
+use foundry_platform::tell::{Fallback, Lines, Means};
 use foundry_workspace::Workspace;
 use foundry_workspace::commands::Policy;
 use jiff::Timestamp;
@@ -124,6 +125,9 @@ pub struct Scene {
     pub time: Duration,
     pub paths: Vec<String>,
     pub extra_commands: Vec<String>,
+    pub window: u64,
+    pub effort: Option<&'static str>,
+    pub fallback: Option<&'static str>,
     pub stop: CancellationToken,
 }
 
@@ -145,6 +149,9 @@ impl Scene {
             time: Duration::from_mins(5),
             paths: Vec::new(),
             extra_commands: Vec::new(),
+            window: 128_000,
+            effort: None,
+            fallback: None,
             stop: CancellationToken::new(),
         }
     }
@@ -180,15 +187,18 @@ impl Scene {
         let branch = FlowBranch::new("fix-greeting").unwrap();
         repository.create_branch(branch.clone()).await.unwrap();
         self.ledger.began(branch.as_str(), repository.base().commit.as_str());
-        let wire = match self.wire {
-            Wire::Anthropic => foundry_llm::Wire::Anthropic,
-            Wire::OpenAi => foundry_llm::Wire::OpenAi,
+        let provider = match self.wire {
+            Wire::Anthropic => Provider::Anthropic,
+            Wire::OpenAi => Provider::OpenAi,
         };
-        let served = Served {
-            model: Model { wire, name: "the-model".to_owned() },
-            base_url: Some(self.model.url().parse().unwrap()),
-            openai_key: None,
-            anthropic_key: None,
+        let model = |name: &str| arguments::Model { provider, name: name.to_owned() };
+        let base_url: Option<url::Url> = Some(self.model.url().parse().unwrap());
+        let models = Models {
+            model: model("the-model"),
+            base_url: base_url.clone(),
+            fallback: self.fallback.map(model),
+            fallback_base_url: base_url,
+            keys: Keys::default(),
         };
         let stopwatch = Stopwatch::start(self.time);
         *self.desk.stopwatch.lock().unwrap() = Some(stopwatch.clone());
@@ -204,7 +214,12 @@ impl Scene {
                     extra_commands: self.extra_commands.clone(),
                     delivery,
                 },
-                model: "the-model".to_owned(),
+                model: Model {
+                    name: "the-model".to_owned(),
+                    window: self.window,
+                    reasoning_effort: self.effort.map(str::to_owned),
+                    fallback: self.fallback.map(str::to_owned),
+                },
                 turns_per_attempt: self.turns,
             },
             bench: Bench {
@@ -224,13 +239,14 @@ impl Scene {
                 approval: self.approval,
             },
             means: Means {
-                broker: Arc::new(Direct::new(served, &clock).unwrap()),
-                route: Route { wire, window: None },
+                broker: Arc::new(Direct::new(models, &clock).unwrap()),
+                route: Route { provider, ..Route::unread() },
+                fallback: self.fallback.map(|model| Fallback { model: model.to_owned(), provider }),
                 clock,
                 lines,
+                vitals: Arc::new(Vitals::new(Uuid::nil())),
             },
-            granted: Vec::new(),
-            vitals: Arc::new(Vitals::new(Uuid::nil())),
+            granted: Arc::new(Vec::new()),
             stop: self.stop.clone(),
         }
     }

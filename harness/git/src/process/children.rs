@@ -13,8 +13,8 @@ use rustix::process::{
 
 /// Makes this process the one that orphans of its commands fall to, so that what left
 /// its command's session is found and ended too. For `main` of a binary that starts
-/// every child by a [`Runner`](super::Runner): any other child of it would be taken for
-/// such an orphan and killed.
+/// every child by a [`Runner`](super::Runner) or a [`Minded`]: any other child of it would
+/// be taken for such an orphan and killed.
 pub fn adopt_orphans() -> io::Result<()> {
     set_child_subreaper(Some(getpid())).map_err(io::Error::from)
 }
@@ -96,6 +96,29 @@ impl Drop for Session {
             tracing::warn!(%error, "failed to start a thread that ends a command's descendants");
             forget(leader);
         }
+    }
+}
+
+/// A child that this crate did not start and must leave alone: until this is dropped, no
+/// sweep takes it for an orphan. What leaves its parent, of that child too, is one.
+#[derive(Debug)]
+pub struct Minded(Pid);
+
+impl Minded {
+    /// Starts a child by `spawn`, which gives its process id.
+    pub fn start(spawn: &mut dyn FnMut() -> io::Result<u32>) -> io::Result<Self> {
+        let mut live = live();
+        let id = spawn()?;
+        let id = i32::try_from(id).ok().and_then(Pid::from_raw);
+        let id = id.ok_or_else(|| io::Error::other("the process has no id"))?;
+        live.insert(id.as_raw_nonzero().get());
+        Ok(Self(id))
+    }
+}
+
+impl Drop for Minded {
+    fn drop(&mut self) {
+        forget(self.0);
     }
 }
 

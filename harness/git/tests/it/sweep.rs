@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command as Program, Stdio};
 use std::time::Duration;
 
-use foundry_git::{Command, Runner, adopt_orphans};
+use foundry_git::{Command, Minded, Runner, adopt_orphans};
 use pretty_assertions::assert_eq;
 
 use super::site::{folder, settings};
@@ -88,6 +88,19 @@ async fn leave_and_be_swept(folder: &Path) {
     let short = Command::new("true", home);
     let (long, short) = tokio::join!(runner.run(&long), runner.run(&short));
     assert!(long.unwrap().exit.passed() && short.unwrap().exit.passed());
+
+    // So is a child of another crate, for as long as it is minded.
+    let mut other = None;
+    let minded = Minded::start(&mut || {
+        let child = other.insert(Program::new("sleep").arg("1000").spawn()?);
+        Ok(child.id())
+    });
+    let (minded, mut other) = (minded.unwrap(), other.unwrap());
+    runner.run(&Command::new("true", home)).await.unwrap();
+    assert_eq!(other.try_wait().unwrap(), None, "it is left alone");
+    drop(minded);
+    runner.run(&Command::new("true", home)).await.unwrap();
+    assert!(!Path::new("/proc").join(other.id().to_string()).exists(), "and no longer");
 }
 
 fn exists(folder: &Path, name: &str) -> bool {

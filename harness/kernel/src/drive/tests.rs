@@ -1,16 +1,20 @@
 //! The loop, with a scripted model and a clock that jumps.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use foundry_llm::{ErrorKind, LlmError, StopReason};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use pretty_assertions::assert_eq;
+use serde_json::{Map, Value};
+use tokio::sync::Semaphore;
 
 use super::*;
 use crate::policy::ladder::Ladder;
 use crate::run::Settings;
 use crate::scenes::{Does, ScriptedHost, Turn, calls, echo, error, run_with, says, settings, tool};
-use crate::tool::{Effect, ToolError};
+use crate::tool::{Effect, Execute, ToolError};
 use crate::{Stop, UserInput};
 
 async fn driven(run: &mut Run, host: &mut ScriptedHost) -> Outcome {
@@ -160,4 +164,142 @@ async fn input_queued_while_a_tool_runs_is_in_the_next_request() {
     driven(&mut run, &mut host).await;
     let said = format!("{:?}", host.asked[1].request.messages.last());
     assert!(said.contains("also look there"), "{said}");
+}
+
+/// Holds a permit, as for one of few connections, for as long as its call is alive.
+struct OneAtATime {
+    host: ScriptedHost,
+    places: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl Host for OneAtATime {
+    fn now(&self) -> Timestamp {
+        self.host.now()
+    }
+
+    fn control(&self) -> Control {
+        self.host.control()
+    }
+
+    async fn call_model(&mut self, call: &ModelCall) -> Result<Reply, LlmError> {
+        let _place = self.places.acquire().await.expect("never closed");
+        self.host.call_model(call).await
+    }
+
+    async fn wait_until(&mut self, at: Timestamp) {
+        self.host.wait_until(at).await;
+    }
+
+    async fn on_event(&mut self, event: Event<'_>) {
+        self.host.on_event(event).await;
+    }
+}
+
+/// Runs a whole child, which needs a place of its own.
+struct Child(Arc<Semaphore>);
+
+#[async_trait]
+impl Execute for Child {
+    async fn execute(&self, _: Map<String, Value>) -> Result<String, ToolError> {
+        let mut run = run_with(settings(), Vec::new());
+        let host = ScriptedHost::replies([says("found")]);
+        let mut host = OneAtATime { host, places: Arc::clone(&self.0) };
+        Ok(drive(&mut run, &mut host).await.answer())
+    }
+}
+
+/// A parent that kept its stream while its tools run would wait for its own child for ever.
+#[tokio::test]
+async fn the_model_call_is_gone_before_a_tool_begins() {
+    let places = Arc::new(Semaphore::new(1));
+    let child = tool("child", Effect::Read, Child(Arc::clone(&places)));
+    let mut run = run_with(settings(), vec![child]);
+    let host = ScriptedHost::replies([calls([("a", "child", "{}")]), says("done")]);
+    let mut host = OneAtATime { host, places };
+    let driven = tokio::time::timeout(Duration::from_secs(10), drive(&mut run, &mut host));
+    assert_eq!(driven.await.expect("nobody waits for ever").stop, Stop::EndTurn);
+    assert!(host.host.events.contains(&"turn 1 settles a: found".to_owned()));
+}
+
+/// KERN-42
+#[tokio::test]
+async fn a_switch_to_a_fallback_model_is_told() {
+    let settings = Settings {
+        model: "plan-a".to_owned(),
+        fallback_model: Some("plan-b".to_owned()),
+        ladder: Ladder { retries: 0, ..Ladder::coding() },
+        ..settings()
+    };
+    let mut run = run_with(settings, Vec::new());
+    let mut host = ScriptedHost::new([
+        Turn::Answer(Err(error(ErrorKind::Overloaded))),
+        Turn::Answer(Ok(says("from b"))),
+    ]);
+    assert_eq!(driven(&mut run, &mut host).await.text(), Some("from b"));
+    let told = "fallback from plan-a to plan-b after Overloaded, as it was".to_owned();
+    let at = host.events.iter().position(|event| *event == told);
+    assert_eq!(at, Some(2), "before the model is asked: {:#?}", host.events);
+    assert_eq!(host.asked[1].request.model, "plan-b");
+}
+
+/// CODE-40: a change of the percentage is told once, and nothing else is.
+#[tokio::test]
+async fn how_full_the_window_is_is_told_at_each_change_and_not_otherwise() {
+    let long = "word ".repeat(800);
+    let say = tool("say", Effect::Read, Does(move |_| Ok(long.clone())));
+    let settings = Settings { context_window: 100_000, ..settings() };
+    let mut run = run_with(settings, vec![say, echo()]);
+    let used = |tokens, mut reply: Reply| {
+        reply.usage = foundry_llm::Usage { input_tokens: tokens, ..reply.usage };
+        reply
+    };
+    let mut host = ScriptedHost::replies([
+        used(1000, calls([("a", "echo", "{}")])),
+        used(1010, calls([("b", "echo", r#"{"n":1}"#)])),
+        used(1020, calls([("c", "say", "{}")])),
+        used(9000, says("done")),
+    ]);
+    driven(&mut run, &mut host).await;
+    assert!(host.percents.windows(2).all(|pair| pair[0] != pair[1]), "{:?}", host.percents);
+    assert!(host.percents.contains(&1) && host.percents.last() == Some(&9), "{:?}", host.percents);
+}
+
+/// KERN-30: what a tool used of models is the run's.
+#[tokio::test]
+async fn what_tools_used_is_added_to_the_runs_usage() {
+    struct Spends;
+
+    #[async_trait]
+    impl Execute for Spends {
+        async fn execute(&self, _: Map<String, Value>) -> Result<String, ToolError> {
+            Ok("spent".to_owned())
+        }
+
+        fn take_usage(&self) -> foundry_llm::Usage {
+            foundry_llm::Usage { output_tokens: 1000, ..foundry_llm::Usage::default() }
+        }
+    }
+
+    let mut run = run_with(settings(), vec![tool("spend", Effect::Read, Spends)]);
+    let mut host = ScriptedHost::replies([calls([("a", "spend", "{}")]), says("done")]);
+    let outcome = driven(&mut run, &mut host).await;
+    assert_eq!(outcome.usage.total(), 1000 + 22);
+}
+
+/// CHAT-11: what was said during the batch is heard before the model is given up on.
+#[tokio::test]
+async fn input_that_comes_during_the_last_batch_of_a_circle_leads_out_of_it() {
+    let control = Control::default();
+    let steers = control.clone();
+    let look = move |_: Map<String, Value>| {
+        steers.steer(UserInput::from("look elsewhere"));
+        Ok("nothing".to_owned())
+    };
+    let repeat = crate::Repeat { hint_after: 0, halt_after: 1 };
+    let look = tool("look", Effect::Read, Does(look));
+    let mut run = run_with(Settings { repeat, ..settings() }, vec![look]);
+    let mut host = ScriptedHost::replies([calls([("a", "look", "{}")]), says("found")]);
+    host.control = control;
+    assert_eq!(driven(&mut run, &mut host).await.stop, Stop::EndTurn);
 }

@@ -24,6 +24,10 @@ const ATTENDED_PATIENCE: Duration = Duration::from_secs(30);
 /// An unattended run looks again after this long at the latest (KERN-21).
 const UNATTENDED_WAIT_CAP: Duration = Duration::from_mins(5);
 
+/// Waits after a 200 without a completion, where those are retried twice (CODE-43).
+const NO_COMPLETION_WAITS: [Duration; 2] =
+    [Duration::from_millis(500), Duration::from_millis(1500)];
+
 /// How a run retries its model calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ladder {
@@ -33,6 +37,10 @@ pub struct Ladder {
     pub capacity: Capacity,
     /// What to do when the server asks for a long wait.
     pub long_pacing: LongPacing,
+    /// What to do about a 200 without a completion.
+    pub no_completion: NoCompletion,
+    /// Wall clock of all retries of one turn, from its first failure; no retry begins later.
+    pub patience: Option<Duration>,
 }
 
 /// How 429, 529 and overloaded are counted.
@@ -57,6 +65,16 @@ pub enum LongPacing {
     EndOver(Duration),
 }
 
+/// What to do about a 200 without a completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoCompletion {
+    /// As about any other error (KERN-15).
+    AsOthers,
+    /// Retry twice, after 500 ms and 1500 ms, each time without a reasoning level (CODE-43).
+    Twice,
+}
+
 impl Default for Ladder {
     fn default() -> Self {
         Self::coding()
@@ -75,6 +93,8 @@ impl Ladder {
             retries: DEFAULT_RETRIES,
             capacity: Capacity::Counted,
             long_pacing: LongPacing::EndOver(ATTENDED_PATIENCE),
+            no_completion: NoCompletion::AsOthers,
+            patience: None,
         }
     }
 
@@ -84,21 +104,25 @@ impl Ladder {
             retries: DEFAULT_RETRIES,
             capacity: Capacity::WithoutLimit,
             long_pacing: LongPacing::Cap(UNATTENDED_WAIT_CAP),
+            no_completion: NoCompletion::AsOthers,
+            patience: None,
         }
     }
 
-    /// For coding, whose task clock bounds every wait.
+    /// For coding, whose task clock bounds every wait (CODE-43).
     pub fn coding() -> Self {
         Self {
             retries: DEFAULT_RETRIES,
             capacity: Capacity::Counted,
             long_pacing: LongPacing::WaitOut,
+            no_completion: NoCompletion::Twice,
+            patience: None,
         }
     }
 
     /// Wait and try again, or give up.
     pub fn next(&self, error: &LlmError, tries: Tries, now: Timestamp) -> Next {
-        let Self { retries, capacity, long_pacing } = *self;
+        let Self { retries, capacity, long_pacing: _, no_completion: _, patience } = *self;
         if !is_retryable(error.kind) {
             return Next::Halt;
         }
@@ -106,16 +130,35 @@ impl Ladder {
         if !unlimited && tries.retries_made >= retries {
             return Next::Halt;
         }
-        // A pacing of nothing is no pacing: an unlimited ladder would spin on it.
+        let Some((wait, effort)) = self.wait(error, tries) else { return Next::Halt };
+        // A pacing of hardly anything would make a run without limit spin.
+        let is_counted = tries.retries_made < retries;
+        let until = after(now, if is_counted { wait } else { wait.max(SHORTEST_WAIT) });
+        if patience.is_some_and(|patience| until > after(tries.since, patience)) {
+            return Next::Halt;
+        }
+        Next::Wait { until, effort }
+    }
+
+    /// How long, and with what effort; `None` where it is not worth waiting.
+    fn wait(&self, error: &LlmError, tries: Tries) -> Option<(Duration, Effort)> {
+        if error.kind == ErrorKind::NoCompletion && self.no_completion == NoCompletion::Twice {
+            let made = usize::try_from(tries.without_completion).unwrap_or(usize::MAX);
+            return NO_COMPLETION_WAITS.get(made).map(|wait| (*wait, Effort::Dropped));
+        }
+        if error.kind == ErrorKind::Dialect {
+            return Some((Duration::ZERO, Effort::AsSet)); // the next request has another form
+        }
+        // A pacing of nothing is no pacing.
         let wait = match error.retry_after.filter(|pacing| !pacing.is_zero()) {
             None => backoff(tries),
-            Some(pacing) => match long_pacing {
+            Some(pacing) => match self.long_pacing {
                 LongPacing::Cap(cap) => pacing.min(cap),
-                LongPacing::EndOver(patience) if pacing > patience => return Next::Halt,
+                LongPacing::EndOver(patience) if pacing > patience => return None,
                 LongPacing::EndOver(_) | LongPacing::WaitOut => pacing,
             },
         };
-        Next::Wait { until: after(now, wait) }
+        Some((wait, Effort::AsSet))
     }
 }
 
@@ -124,8 +167,12 @@ impl Ladder {
 pub struct Tries {
     /// Retries of this turn so far.
     pub retries_made: u32,
+    /// How many of the failures before this one were a 200 without a completion.
+    pub without_completion: u32,
     /// Decides the jitter.
     pub seed: u64,
+    /// When the turn failed first.
+    pub since: Timestamp,
 }
 
 /// What to do now.
@@ -135,13 +182,26 @@ pub enum Next {
     Wait {
         /// The instant.
         until: Timestamp,
+        /// Whether the request keeps its reasoning level.
+        effort: Effort,
     },
     /// Give up, and end with the error.
     Halt,
 }
 
+/// The reasoning level of a retry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    /// As the run's settings say.
+    #[default]
+    AsSet,
+    /// None, until the turn has its reply (CODE-43).
+    Dropped,
+}
+
 /// By true upstream status (KERN-19).
-fn is_retryable(kind: ErrorKind) -> bool {
+pub(crate) fn is_retryable(kind: ErrorKind) -> bool {
     match kind {
         ErrorKind::Limited
         | ErrorKind::Overloaded
@@ -149,7 +209,8 @@ fn is_retryable(kind: ErrorKind) -> bool {
         | ErrorKind::Network
         | ErrorKind::Stalled
         | ErrorKind::Broken
-        | ErrorKind::NoCompletion => true,
+        | ErrorKind::NoCompletion
+        | ErrorKind::Dialect => true,
         ErrorKind::Overflow
         | ErrorKind::Auth
         | ErrorKind::Budget

@@ -25,6 +25,11 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Tokens that may still be spent, when there is a limit.
+    pub fn remaining(&self, usage: Usage) -> Option<u64> {
+        self.budget_tokens.map(|budget| budget.saturating_sub(usage.total()))
+    }
+
     /// Why no further model call may be made, if none may.
     pub fn check(&self, turns: u32, usage: Usage) -> Option<Stop> {
         let Self { max_turns, budget_tokens } = *self;

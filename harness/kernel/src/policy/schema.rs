@@ -1,93 +1,155 @@
-//! Whether arguments fit a tool's schema, as far as the model's usual slips go:
-//! missing and unknown fields, wrong types, values outside an enumeration.
+//! Whether arguments fit a tool's schema.
 //!
-//! It refuses only what every JSON Schema validator refuses; keywords that are not
-//! named here are the executor's to judge, which parses its arguments anyway.
+//! A schema of plain keywords, as nearly every tool has, is judged by a few functions of
+//! our own ([`plain`]); anything beyond goes to a whole JSON Schema validator ([`whole`]),
+//! which takes milliseconds and megabytes to be made ready, so that neither an idle
+//! harness nor a first request pays for it. Where both can judge, they judge alike. A
+//! build without the feature `whole-schemas` knows the plain ones alone.
 
+pub(crate) mod cost;
+mod plain;
+#[cfg(feature = "whole-schemas")]
+mod whole;
+
+use std::sync::OnceLock;
+
+use foundry_llm::ToolSpec;
 use serde_json::{Map, Value};
 
-/// What does not fit, by its path, in words for the model; `None` when all does.
-pub(super) fn mismatch(schema: &Value, arguments: &Map<String, Value>) -> Option<String> {
-    object_mismatch("", schema, arguments)
+use super::truncate::prefix;
+use cost::Size;
+#[cfg(feature = "whole-schemas")]
+use whole::Whole;
+
+/// Bytes of what the model reads of a mismatch.
+const SAID_BYTES: usize = 600;
+/// Bytes of what stands around the parts of a tool in a request.
+const FRAME_BYTES: usize = 45;
+
+/// Why a schema cannot be used. Its text says what is wrong, where, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// It describes something else than an object with the arguments.
+    #[error("it describes {0}, and arguments are an object: make its type object")]
+    NotAnObject(String),
+    /// It is too much to be checked against.
+    #[error("it is too large: {0}")]
+    TooLarge(String),
+    /// It is no JSON Schema.
+    #[error("{0}")]
+    NotASchema(String),
+    /// It is more than this build can judge.
+    #[cfg(not(feature = "whole-schemas"))]
+    #[error(
+        "it has more than plain keywords: build with the feature whole-schemas, or keep to them"
+    )]
+    NotPlain,
 }
 
-fn object_mismatch(path: &str, schema: &Value, object: &Map<String, Value>) -> Option<String> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let required = schema.get("required").and_then(Value::as_array);
-    let missing = required.into_iter().flatten().filter_map(Value::as_str).find_map(|name| {
-        (!object.contains_key(name)).then(|| format!("{} is missing", field(path, name)))
-    });
-    missing.or_else(|| {
-        object.iter().find_map(|(name, value)| match properties.and_then(|known| known.get(name)) {
-            Some(schema) => value_mismatch(&field(path, name), schema, value),
-            None => is_closed(schema).then(|| unknown_field(path, name, properties)),
+/// Whether a tool may have this schema: a JSON Schema of an object, of any draft that its
+/// `$schema` names, bounded, and whole in itself: nothing it refers to is fetched.
+pub fn check(schema: &Value) -> Result<(), SchemaError> {
+    Checker::of(schema).map(|_| ())
+}
+
+/// The same as far as it costs nothing: a tool that is out of sight may have a thousand
+/// neighbours, and its schema is looked at in full when it is found.
+pub(crate) fn check_lightly(schema: &Value) -> Result<(), SchemaError> {
+    size_of(schema).map(|_| ())
+}
+
+/// Whether a schema needs no validator beyond the kernel's own few functions: none is then
+/// made ready, which takes milliseconds and megabytes. What a harness ships should need none.
+pub fn is_plain(schema: &Value) -> bool {
+    plain::covers(schema)
+}
+
+/// About how many bytes a tool takes in a request.
+pub(crate) fn spec_bytes(spec: &ToolSpec) -> u64 {
+    let ToolSpec { name, description, input_schema } = spec;
+    (FRAME_BYTES + name.len() + description.len() + cost::json_bytes(input_schema)) as u64
+}
+
+/// A schema made ready once, when the first call needs it.
+#[derive(Default)]
+pub(crate) struct Compiled(OnceLock<Result<Checker, SchemaError>>);
+
+impl Clone for Compiled {
+    /// A copy of a tool may get another schema.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Compiled {
+    /// Makes the schema ready, unless it is.
+    pub(crate) fn prepare(&self, schema: &Value) -> Result<(), SchemaError> {
+        self.checker(schema).map(|_| ())
+    }
+
+    /// What does not fit, by its path, in words for the model; `None` when all does.
+    pub(crate) fn mismatch(
+        &self,
+        schema: &Value,
+        arguments: &Map<String, Value>,
+    ) -> Option<String> {
+        let found = match self.checker(schema) {
+            Ok(checker) => checker.mismatch(schema, arguments)?,
+            // Nothing can be known to fit what is no schema.
+            Err(error) => format!("the schema cannot be used: {error}"),
+        };
+        // A name that nobody knows, or a list of what is allowed, may be of any length.
+        Some(if found.len() > SAID_BYTES {
+            format!("{}…", prefix(&found, SAID_BYTES))
+        } else {
+            found
         })
-    })
+    }
+
+    fn checker(&self, schema: &Value) -> Result<&Checker, SchemaError> {
+        self.0.get_or_init(|| Checker::of(schema)).as_ref().map_err(Clone::clone)
+    }
 }
 
-fn value_mismatch(path: &str, schema: &Value, value: &Value) -> Option<String> {
-    if let Some(types) = types_of(schema)
-        && !types.iter().any(|kind| is_of(kind, value))
-    {
-        return Some(format!("{path} must be {}", types.join(" or ")));
-    }
-    if let Some(allowed) = schema.get("enum").and_then(Value::as_array)
-        && !allowed.contains(value)
-    {
-        let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
-        return Some(format!("{path} must be one of {}", allowed.join(", ")));
-    }
-    match value {
-        Value::Object(object) => object_mismatch(path, schema, object),
-        Value::Array(items) => {
-            let schema = schema.get("items")?;
-            items
-                .iter()
-                .enumerate()
-                .find_map(|(index, item)| value_mismatch(&format!("{path}[{index}]"), schema, item))
+enum Checker {
+    Plain,
+    #[cfg(feature = "whole-schemas")]
+    Whole(Box<Whole>),
+}
+
+impl Checker {
+    fn of(schema: &Value) -> Result<Self, SchemaError> {
+        let size = size_of(schema)?;
+        if plain::covers(schema) {
+            return Ok(Self::Plain);
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        Self::beyond_plain(schema, size)
     }
-}
 
-/// Patterns and compositions may allow what `properties` does not name.
-fn is_closed(schema: &Value) -> bool {
-    schema.get("additionalProperties") == Some(&Value::Bool(false))
-        && schema.get("patternProperties").is_none()
-}
-
-fn types_of(schema: &Value) -> Option<Vec<&str>> {
-    match schema.get("type")? {
-        Value::String(kind) => Some(vec![kind]),
-        Value::Array(kinds) => kinds.iter().map(Value::as_str).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    #[cfg(feature = "whole-schemas")]
+    fn beyond_plain(schema: &Value, size: Size) -> Result<Self, SchemaError> {
+        Ok(Self::Whole(Box::new(Whole::of(schema, size)?)))
     }
-}
 
-fn is_of(kind: &str, value: &Value) -> bool {
-    match kind {
-        "null" => value.is_null(),
-        "boolean" => value.is_boolean(),
-        "string" => value.is_string(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        "number" => value.is_number(),
-        // 1.0 is an integer to JSON Schema.
-        "integer" => {
-            value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|n| n.fract() == 0.0)
+    #[cfg(not(feature = "whole-schemas"))]
+    fn beyond_plain(_schema: &Value, _size: Size) -> Result<Self, SchemaError> {
+        Err(SchemaError::NotPlain)
+    }
+
+    fn mismatch(&self, schema: &Value, arguments: &Map<String, Value>) -> Option<String> {
+        match self {
+            Self::Plain => plain::mismatch(schema, arguments),
+            #[cfg(feature = "whole-schemas")]
+            Self::Whole(whole) => whole.mismatch(arguments),
         }
-        _ => true,
     }
 }
 
-fn unknown_field(path: &str, name: &str, known: Option<&Map<String, Value>>) -> String {
-    let known: Vec<&str> = known.into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    format!("{} is unknown; known are: {known}", field(path, name))
-}
-
-fn field(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+fn size_of(schema: &Value) -> Result<Size, SchemaError> {
+    if let Some(other) = plain::other_than_object(schema) {
+        return Err(SchemaError::NotAnObject(other));
+    }
+    Size::of(schema)
 }
 
 #[cfg(test)]

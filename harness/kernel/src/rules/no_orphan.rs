@@ -1,19 +1,27 @@
 //! Each result has its call in the assistant message just before; others are dropped
 //! (KERN-23).
 
-use foundry_llm::{Message, ToolCall};
+use std::collections::BTreeSet;
 
-use super::{Repair, Rule, calls};
-use crate::view::Shown;
+use foundry_llm::ToolCall;
 
-pub(super) const RULE: Rule = Rule { name: "no_orphan", check, repair: Repair::Rebuild(repair) };
+use super::{Cuts, Repair, Rule, calls};
+use crate::view::{Said, Shown};
 
-fn check(shown: &[Shown]) -> Vec<(usize, String)> {
+pub(super) const RULE: Rule = Rule {
+    name: "no_orphan",
+    check,
+    repair: Repair::Rebuild(repair),
+    cuts: Cuts::But(super::not_before_results),
+};
+
+fn check(shown: &[Shown<'_>]) -> Vec<(usize, String)> {
     let mut broken = Vec::new();
     let mut before: &[ToolCall] = &[];
     for (at, message) in shown.iter().enumerate() {
-        if let Message::ToolResults { results } = &message.message {
-            let orphans = results.iter().filter(|result| !is_called(before, &result.call_id));
+        if let Said::Results { results } = &message.said {
+            let called = ids(before);
+            let orphans = results.iter().filter(|result| !called.contains(result.call_id.as_ref()));
             broken.extend(orphans.map(|orphan| (at, format!("no call {:?}", orphan.call_id))));
         }
         before = calls(message);
@@ -21,12 +29,12 @@ fn check(shown: &[Shown]) -> Vec<(usize, String)> {
     broken
 }
 
-fn repair(shown: &mut Vec<Shown>) {
-    let mut mended: Vec<Shown> = Vec::with_capacity(shown.len());
+fn repair(shown: &mut Vec<Shown<'_>>) {
+    let mut mended: Vec<Shown<'_>> = Vec::with_capacity(shown.len());
     for mut message in shown.drain(..) {
-        if let Message::ToolResults { results } = &mut message.message {
-            let before = mended.last().map(calls).unwrap_or_default();
-            results.retain(|result| is_called(before, &result.call_id));
+        if let Said::Results { results } = &mut message.said {
+            let called = ids(mended.last().map(calls).unwrap_or_default());
+            results.retain(|result| called.contains(result.call_id.as_ref()));
             if results.is_empty() {
                 continue;
             }
@@ -36,6 +44,6 @@ fn repair(shown: &mut Vec<Shown>) {
     *shown = mended;
 }
 
-fn is_called(calls: &[ToolCall], id: &str) -> bool {
-    calls.iter().any(|call| call.id == id)
+fn ids(calls: &[ToolCall]) -> BTreeSet<&str> {
+    calls.iter().map(|call| call.id.as_str()).collect()
 }

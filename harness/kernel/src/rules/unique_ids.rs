@@ -1,14 +1,15 @@
 //! Ids of calls are present, unique in the view, and legal on every wire.
 
-use std::collections::BTreeSet;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
-use foundry_llm::{Message, ToolCall};
 use uuid::Uuid;
 
-use super::{Repair, Rule, calls};
-use crate::view::Shown;
+use super::{Cuts, Repair, Rule, calls};
+use crate::view::{Said, Shown};
 
-pub(super) const RULE: Rule = Rule { name: "unique_ids", check, repair: Repair::InPlace(repair) };
+pub(super) const RULE: Rule =
+    Rule { name: "unique_ids", check, repair: Repair::InPlace(repair), cuts: Cuts::Anywhere };
 
 /// The strictest wire's limit.
 const LONGEST_ID: usize = 40;
@@ -16,7 +17,7 @@ const LONGEST_ID: usize = 40;
 /// Namespace of the ids that this rule makes.
 const NAMESPACE: Uuid = Uuid::from_u128(0x6b1f_0f5e_5d5c_4d0b_9a55_0c6c_7d5e_2b41);
 
-fn check(shown: &[Shown]) -> Vec<(usize, String)> {
+fn check(shown: &[Shown<'_>]) -> Vec<(usize, String)> {
     let mut seen = BTreeSet::new();
     let mut broken = Vec::new();
     for (at, message) in shown.iter().enumerate() {
@@ -31,34 +32,55 @@ fn check(shown: &[Shown]) -> Vec<(usize, String)> {
 
 /// Renames both ends by position, for the ids cannot tell which result is whose. The
 /// new name depends only on what comes before, so a longer view keeps it.
-fn repair(shown: &mut [Shown]) {
-    let mut seen = BTreeSet::new();
-    let mut ids: Vec<String> = Vec::new();
+fn repair(shown: &mut [Shown<'_>]) {
+    let mut names = Names::default();
+    let mut ids: Vec<Option<String>> = Vec::new();
     for message in shown.iter_mut() {
-        match &mut message.message {
-            Message::Assistant { calls, .. } => {
-                ids = calls.iter_mut().map(|call| renamed(call, &mut seen)).collect();
-            }
-            Message::ToolResults { results } => {
-                for (result, id) in results.iter_mut().zip(ids.drain(..)) {
-                    result.call_id = id;
+        match &mut message.said {
+            Said::Assistant { calls, .. } => {
+                ids = calls.iter().map(|call| names.rename(&call.id)).collect();
+                for (position, id) in ids.iter().enumerate() {
+                    let Some(id) = id else { continue };
+                    if let Some(call) = calls.to_mut().get_mut(position) {
+                        id.clone_into(&mut call.id);
+                    }
                 }
             }
-            Message::User { .. } => {}
+            Said::Results { results } => {
+                for (result, id) in results.iter_mut().zip(ids.drain(..)) {
+                    if let Some(id) = id {
+                        result.call_id = Cow::Owned(id);
+                    }
+                }
+            }
+            Said::User { .. } => {}
         }
     }
 }
 
-fn renamed(call: &mut ToolCall, seen: &mut BTreeSet<String>) -> String {
-    let mut occurrence: u32 = 0;
-    let mut id = call.id.clone();
-    while !is_legal(&id) || seen.contains(&id) {
-        id = derived(&call.id, occurrence);
-        occurrence += 1;
+/// Names that were given, and how often each bad one was replaced, so that a thousand
+/// calls of one id take a thousand steps.
+#[derive(Default)]
+struct Names {
+    taken: BTreeSet<String>,
+    replaced: BTreeMap<String, u32>,
+}
+
+impl Names {
+    /// The new id, where the old one will not do.
+    fn rename(&mut self, id: &str) -> Option<String> {
+        if is_legal(id) && self.taken.insert(id.to_owned()) {
+            return None;
+        }
+        let occurrence = self.replaced.entry(id.to_owned()).or_default();
+        loop {
+            let name = derived(id, *occurrence);
+            *occurrence = occurrence.saturating_add(1);
+            if self.taken.insert(name.clone()) {
+                return Some(name);
+            }
+        }
     }
-    seen.insert(id.clone());
-    id.clone_into(&mut call.id);
-    id
 }
 
 fn derived(id: &str, occurrence: u32) -> String {

@@ -1,13 +1,23 @@
 //! A run, stepped by hand: no model, no time, no task.
 
+mod adversaries;
+mod deferred;
+mod endings;
+mod fallback;
+mod fitting;
 mod random;
+mod signals;
+mod structured;
 
 use foundry_llm::{ErrorKind, Message, StopReason};
 use jiff::SignedDuration;
-use pretty_assertions::{assert_eq, assert_ne};
+use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::entry::CallResult;
+use crate::entry::{CallResult, Settled};
+use crate::outcome::Failure;
+use crate::policy::ladder::Ladder;
+use crate::policy::limits::Limits;
 use crate::scenes::{
     Does, NOW, batch, calls, echo, error, model_call, outcome, run_with, says, settings, tool,
 };
@@ -314,68 +324,6 @@ fn said(text: &str) -> Message {
     Message::User { content: UserInput::from(text).content }
 }
 
-/// KERN-25, KERN-27
-#[test]
-fn an_interrupted_model_call_appends_nothing_and_with_nothing_queued_ends_the_run() {
-    let mut run = run();
-    model_call(&mut run);
-    let before = run.log().to_vec();
-    run.interrupt();
-    assert_eq!(outcome(&mut run).stop, Stop::Interrupted);
-    run.replied(Ok(says("too late")));
-    assert_eq!(run.log(), before);
-    assert_eq!(outcome(&mut run).stop, Stop::Interrupted);
-}
-
-/// KERN-27
-#[test]
-fn after_an_interrupt_queued_input_continues_the_turn_redirected() {
-    let mut run = run();
-    model_call(&mut run);
-    run.steer(UserInput::from("do that instead"));
-    run.interrupt();
-    let redirected = model_call(&mut run);
-    assert_eq!(redirected.request.messages.last(), Some(&said("do that instead")));
-    run.replied(Ok(says("done instead")));
-    assert_eq!(outcome(&mut run).stop, Stop::EndTurn);
-}
-
-/// KERN-25
-#[test]
-fn an_interrupted_retry_wait_is_over() {
-    let mut run = run();
-    model_call(&mut run);
-    run.replied(Err(error(ErrorKind::Server)));
-    assert_ne!(model_call(&mut run).not_before, None);
-    run.steer(UserInput::from("never mind"));
-    run.interrupt();
-    let next = model_call(&mut run);
-    assert_eq!((next.attempt, next.not_before), (0, None));
-}
-
-/// KERN-24
-#[test]
-fn an_interrupted_batch_is_closed() {
-    let mut run = run();
-    model_call(&mut run);
-    run.replied(Ok(calls([("a", "echo", "{}")])));
-    batch(&mut run);
-    run.interrupt();
-    assert_eq!(outcome(&mut run).stop, Stop::Interrupted);
-    assert!(matches!(last_results(&run)[0].settled, Settled::Unknown { .. }));
-}
-
-/// KERN-26
-#[test]
-fn a_batch_that_was_never_handed_out_was_not_run() {
-    let mut run = run();
-    model_call(&mut run);
-    run.replied(Ok(calls([("a", "echo", "{}")])));
-    run.interrupt();
-    assert_eq!(outcome(&mut run).stop, Stop::Interrupted);
-    assert!(matches!(last_results(&run)[0].settled, Settled::NotRun { .. }));
-}
-
 #[test]
 fn a_run_that_is_over_stays_as_it_ended() {
     let mut run = run();
@@ -388,16 +336,47 @@ fn a_run_that_is_over_stays_as_it_ended() {
     assert_eq!(outcome(&mut run), ended);
 }
 
-#[test]
-fn a_stored_run_whose_tool_is_gone_answers_its_call_as_not_run() {
-    let write = tool("write", Effect::Write, Does(|_| Ok(String::new())));
-    let mut run = run_with(settings(), vec![echo(), write]);
+/// A run whose reply reads and then writes; whether the calls were handed out.
+fn stored_with_calls(handed_out: bool) -> RunState {
+    let mut run = run_with(settings(), vec![echo(), write()]);
     model_call(&mut run);
-    run.replied(Ok(calls([("a", "write", "{}")])));
-    batch(&mut run);
-    let mut resumed = Run::resume(run.state().clone(), vec![echo()]).unwrap();
-    assert_eq!(model_call(&mut resumed).turn, 2);
-    assert!(matches!(last_results(&resumed)[0].settled, Settled::NotRun { .. }));
+    run.replied(Ok(calls([("a", "echo", "{}"), ("b", "write", "{}")])));
+    if handed_out {
+        batch(&mut run);
+    }
+    run.state().clone()
+}
+
+fn write() -> Arc<Tool> {
+    tool("write", Effect::Write, Does(|_| Ok(String::new())))
+}
+
+/// KERN-26: what was never handed out was not run, and of the rest nobody knows.
+#[test]
+fn a_stored_run_whose_tool_is_gone_answers_its_call() {
+    for handed_out in [false, true] {
+        let mut resumed = Run::resume(stored_with_calls(handed_out), vec![]).unwrap();
+        assert_eq!(model_call(&mut resumed).turn, 2);
+        for result in last_results(&resumed) {
+            assert_eq!(matches!(result.settled, Settled::Unknown { .. }), handed_out);
+            assert_eq!(matches!(result.settled, Settled::NotRun { .. }), !handed_out);
+        }
+    }
+}
+
+/// KERN-26: a write that was out when the run was stored may have taken effect.
+#[test]
+fn a_stored_run_reads_again_what_was_out_and_never_writes_it_again() {
+    for handed_out in [false, true] {
+        let tools = vec![echo(), write()];
+        let mut resumed = Run::resume(stored_with_calls(handed_out), tools).unwrap();
+        let out = batch(&mut resumed).calls;
+        assert_eq!(out.len(), if handed_out { 1 } else { 2 });
+        assert_eq!(out[0].call.id, "a");
+        resumed.ran(vec![Settled::output("{}"), Settled::output("written")]);
+        let unknown = matches!(last_results(&resumed)[1].settled, Settled::Unknown { .. });
+        assert_eq!(unknown, handed_out);
+    }
 }
 
 #[test]
@@ -432,54 +411,4 @@ fn an_outcome_holds_what_this_run_produced_and_not_the_history() {
     assert_eq!(outcome(&mut run).entries, run.log()[2..]);
     assert_eq!(run.take_new_entries(), run.log()[3..]);
     assert_eq!(run.take_new_entries(), []);
-}
-
-fn run_that_finishes(limits: Limits) -> Run {
-    let plain = tool("finish", Effect::Write, Does(|_| Ok("done".to_owned())));
-    let finish = std::sync::Arc::new(crate::Tool::clone(&plain).ending_the_run());
-    run_with(Settings { limits, ..settings() }, vec![finish, echo()])
-}
-
-/// KERN-01
-#[test]
-fn a_call_that_succeeded_of_a_tool_that_ends_runs_ends_the_turn_without_another_reply() {
-    let mut run = run_that_finishes(Limits { max_turns: 1, ..Limits::default() });
-    model_call(&mut run);
-    run.replied(Ok(calls([("a", "finish", "{}"), ("b", "none", "{}")])));
-    batch(&mut run);
-    run.ran(vec![Settled::output("done")]);
-    let outcome = outcome(&mut run);
-    // The last turn of its limit, and yet it ended of itself.
-    assert_eq!((outcome.stop, outcome.turns), (Stop::EndTurn, 1));
-    assert_eq!(last_results(&run)[0].settled, Settled::output("done"));
-    assert!(matches!(last_results(&run)[1].settled, Settled::NotRun { .. }), "{run:?}");
-}
-
-/// KERN-01
-#[test]
-fn a_refused_or_unknown_call_of_a_tool_that_ends_runs_ends_nothing() {
-    for settled in [Settled::failed("no check passed"), Settled::unknown("cut off")] {
-        let mut run = run_that_finishes(Limits::default());
-        model_call(&mut run);
-        run.replied(Ok(calls([("a", "finish", "{}")])));
-        batch(&mut run);
-        run.ran(vec![settled]);
-        assert_eq!(model_call(&mut run).turn, 2);
-    }
-}
-
-/// KERN-01, KERN-27: what is queued when the run has what it was for is the next run's.
-#[test]
-fn neither_queued_input_nor_a_signal_undoes_the_end_of_a_run() {
-    let mut run = run_that_finishes(Limits::default());
-    model_call(&mut run);
-    run.replied(Ok(calls([("a", "finish", "{}")])));
-    batch(&mut run);
-    run.ran(vec![Settled::output("done")]);
-    run.steer(UserInput::from("and also this"));
-    run.interrupt();
-    run.abort();
-    let outcome = outcome(&mut run);
-    assert_eq!(outcome.stop, Stop::EndTurn);
-    assert_eq!(outcome.left_over, [UserInput::from("and also this")]);
 }

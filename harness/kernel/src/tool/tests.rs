@@ -51,3 +51,54 @@ fn each_way_to_end_reads_as_what_it_was() {
     let (unknown, is_error) = read(Settled::unknown("the server died"));
     assert!(unknown.starts_with("outcome unknown: the server died.") && is_error, "{unknown}");
 }
+
+#[test]
+fn a_schema_that_cannot_be_used_stops_the_run_with_the_tool_and_the_reason() {
+    let mut broken = (*echo()).clone();
+    broken.spec.input_schema = serde_json::json!({"type": "object", "required": "text"});
+    let Err(error @ AssembleError::BadSchema { .. }) =
+        assembled(vec![named("fine"), Arc::new(broken)])
+    else {
+        panic!("the schema is refused")
+    };
+    let said = error.to_string();
+    assert!(
+        said.starts_with("tool echo has an argument schema that cannot be used: at /required"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_tool_cannot_take_the_name_of_one_of_the_kernels_own() {
+    let own = named("ToolSearch");
+    assert_eq!(assembled(vec![own.clone()]), Ok(()));
+    let deferred = Arc::new((*named("other")).clone().deferred());
+    let both = assembled(vec![deferred, own]);
+    assert_eq!(both, Err(AssembleError::DuplicateName("ToolSearch".into())));
+}
+
+#[test]
+fn the_tools_in_sight_are_the_same_bytes_until_one_is_found() {
+    let late = |name: &str| Arc::new((*named(name)).clone().deferred());
+    let tools =
+        Toolbox::assemble(vec![late("z"), named("b"), late("a"), named("c")], None).unwrap();
+    let names = |activated: &[&str]| {
+        let activated: Vec<String> = activated.iter().map(|name| (*name).to_owned()).collect();
+        let names: Vec<String> = tools.names(&activated).map(str::to_owned).collect();
+        (names, tools.spec_bytes(&activated))
+    };
+    let (none, bytes) = names(&[]);
+    assert_eq!(none, ["b", "c", "ToolSearch"]);
+    assert_eq!(names(&["z", "a"]).0, ["b", "c", "ToolSearch", "z", "a"]);
+    assert!(names(&["z", "a"]).1 > bytes);
+    // What a stored run found and is gone, or was never deferred, adds nothing.
+    assert_eq!(names(&["gone", "b"]), (none, bytes));
+}
+
+#[test]
+fn the_size_of_the_tools_is_about_their_bytes_in_a_request() {
+    let tools = Toolbox::assemble(vec![named("b"), echo()], None).unwrap();
+    let real = serde_json::to_string(&tools.specs(&[])).unwrap().len() as u64;
+    let counted = tools.spec_bytes(&[]);
+    assert!(counted.abs_diff(real) <= real / 10, "{counted} for {real}");
+}

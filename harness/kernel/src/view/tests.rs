@@ -1,8 +1,10 @@
+use std::fmt::Write as _;
+
 use foundry_llm::{Content, Reasoning};
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::entry::{Settled, UserInput};
+use crate::entry::{CallResult, Settled, UserInput};
 use crate::scenes::{calls, says};
 
 fn said(text: &str) -> Entry {
@@ -98,4 +100,87 @@ fn an_assistant_message_that_only_calls_has_no_text() {
     reply.text = Some(String::new());
     let seen = view(&[said("one"), Entry::Assistant { reply }, answered("a")], 0);
     assert!(matches!(&seen.messages[1], Message::Assistant { text: None, .. }));
+}
+
+/// A fallback brings a model that knows nothing of the one before.
+#[test]
+fn reasoning_of_the_model_before_a_change_stays_out() {
+    let thought = Reasoning::Thinking { text: "hm".into(), signature: "s1gn3d==".into() };
+    let thinking = |text: &str| {
+        let reply = foundry_llm::Reply { reasoning: vec![thought.clone()], ..says(text) };
+        Entry::Assistant { reply }
+    };
+    let log = [said("go"), thinking("one"), said("on"), thinking("two"), said("and")];
+    let seen = view_of(&Conversation {
+        log: &log,
+        began: 0,
+        fixed_bytes: 0,
+        max_output_tokens: 0,
+        stays: &|_| false,
+        thinking_from: 3,
+    });
+    let reasoning = |at: usize| match &seen.messages[at] {
+        Message::Assistant { reasoning, .. } => reasoning.clone(),
+        Message::User { .. } | Message::ToolResults { .. } => panic!("not an assistant"),
+    };
+    assert_eq!(reasoning(1), []);
+    assert_eq!(reasoning(3), std::slice::from_ref(&thought));
+    assert_eq!(seen.repaired, []);
+}
+
+#[test]
+fn a_fold_of_a_fold_and_stubs_behind_it_are_applied_together() {
+    let mut log = conversation();
+    log.push(Entry::Fold { covers: 3, digest: "one".into() });
+    log.push(Entry::Stubs { covers: 4 });
+    log.push(Entry::Fold { covers: 6, digest: "one and two".into() });
+    log.push(said("three"));
+    assert_eq!(texts(&view(&log, 0)), ["user: one and two", "user: three"]);
+}
+
+/// Hears what is logged, one line an event.
+#[derive(Clone, Default)]
+struct Heard(std::sync::Arc<std::sync::Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Heard {
+    fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let mut line = event.metadata().level().to_string();
+        event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+            write!(line, " {field}={value:?}").unwrap();
+        });
+        self.0.lock().unwrap().push(line);
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+#[test]
+fn what_was_mended_in_a_stored_history_is_logged_once_a_rule_and_counted() {
+    let mut log = vec![said("one")];
+    for _ in 0..3 {
+        log.extend([Entry::Assistant { reply: calls([("a", "echo", "{}")]) }, said("on")]);
+    }
+    let seen = view(&log, log.len());
+    let heard = Heard::default();
+    tracing::subscriber::with_default(heard.clone(), || report_repairs(&seen.repaired));
+    let lines = heard.0.lock().unwrap().clone();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let begins =
+        r#"WARN message=repaired a stored conversation for this run rule="answered" count=3"#;
+    assert!(lines[0].starts_with(begins), "{lines:?}");
+    assert!(lines[1].contains(r#"rule="unique_ids" count=2"#), "{lines:?}");
 }

@@ -1,6 +1,6 @@
 //! What a run does when the model or the way to it fails.
 
-use fakes::model::{Break, Overflow, Pacing, Point, Reply, Stop as ScriptedStop};
+use fakes::model::{Break, Pacing, Point, Reply, Stop as ScriptedStop, Strict};
 use foundry_kernel::{Failure, Stop};
 use foundry_llm::{ErrorKind, Wire};
 use jiff::SignedDuration;
@@ -68,20 +68,6 @@ async fn a_bad_request_ends_the_run_with_the_providers_words(#[case] wire: Wire)
     scene.model.finish().unwrap();
 }
 
-#[rstest]
-#[case(Wire::Anthropic)]
-#[case(Wire::OpenAi)]
-#[tokio::test]
-async fn an_overflow_is_not_asked_again_as_it_was(#[case] wire: Wire) {
-    let scene = Scene::new(wire, [Reply::overflow(Overflow::Native)]).await;
-    let played = scene.play().await;
-    let Stop::Failed(Failure::Model(error)) = played.outcome.stop else {
-        panic!("a failure of the model: {:?}", played.outcome.stop)
-    };
-    assert_eq!(error.kind, ErrorKind::Overflow);
-    scene.model.finish().unwrap();
-}
-
 /// KERN-18
 #[tokio::test]
 async fn a_model_that_stays_down_is_given_up_after_six_retries() {
@@ -91,4 +77,23 @@ async fn a_model_that_stays_down_is_given_up_after_six_retries() {
     assert!(matches!(played.outcome.stop, Stop::Failed(Failure::Model(_))));
     assert_eq!(played.retried, [ErrorKind::Server; 6]);
     scene.model.finish().unwrap();
+}
+
+/// A server that takes a request in another form only is asked in that form at once, and
+/// from then on.
+#[tokio::test]
+async fn a_demand_for_another_form_is_met_at_once_and_remembered() {
+    let note = Reply::call("note", json!({"text": "high at 4"}));
+    let mut scene = Scene::new(Wire::OpenAi, [note, Reply::text("Noted.")]).await;
+    scene.settings.temperature = Some(0.2);
+    scene.model.strict(Strict::default().refusing("temperature"));
+    let played = scene.play().await;
+    assert_eq!(played.outcome.stop, Stop::EndTurn);
+    assert_eq!(played.retried, [ErrorKind::Dialect]);
+    assert_eq!(played.waited, SignedDuration::ZERO);
+    scene.model.finish().unwrap();
+    let requests = scene.model.requests();
+    let asked: Vec<bool> =
+        requests.iter().map(|one| one.body.get("temperature").is_some()).collect();
+    assert_eq!(asked, [true, false, false]);
 }

@@ -2,7 +2,9 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use super::*;
+use crate::delta::Delta;
 use crate::message::StopReason;
+use crate::sse::MAX_EVENT;
 
 const ANTHROPIC: &str = concat!(
     ": warming up\r\n\r\n",
@@ -35,11 +37,11 @@ const OPENAI: &str = concat!(
     "data: [DONE]\n\n",
 );
 
-fn read(wire: Wire, chunks: Vec<Bytes>) -> Result<(Reply, Vec<Delta>), LlmError> {
+fn read(wire: Wire, chunks: Vec<Bytes>) -> Result<(Reply, Vec<Delta<'static>>), LlmError> {
     let body = futures::stream::iter(chunks.into_iter().map(Ok::<_, Fault>));
     let mut deltas = Vec::new();
-    let mut on_delta = |delta| deltas.push(delta);
-    let reply = block_on(read_events(wire, body, &mut on_delta))?;
+    let mut viewer = |delta: Delta<'_>| deltas.push(delta.into_owned());
+    let reply = block_on(read_reply(wire, body, &mut viewer))?;
     Ok((reply, deltas))
 }
 
@@ -48,7 +50,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(work)
 }
 
-fn whole(wire: Wire, stream: &'static str) -> (Reply, Vec<Delta>) {
+fn whole(wire: Wire, stream: &'static str) -> (Reply, Vec<Delta<'static>>) {
     read(wire, vec![Bytes::from_static(stream.as_bytes())]).unwrap()
 }
 
@@ -140,4 +142,126 @@ async fn a_stream_that_stays_open_behind_its_end_holds_nobody_up() {
         .chain(futures::stream::pending::<Result<Bytes, Fault>>());
     read_events(Wire::OpenAi, open, &mut |_| ()).await.unwrap();
     assert_eq!(start.elapsed(), TRAILER);
+}
+
+#[rstest::rstest]
+#[case::silent(None)]
+#[case::reset(Some(Fault::Network("reset".to_owned())))]
+#[tokio::test(start_paused = true)]
+async fn a_reply_with_its_stop_reason_is_whole_whatever_becomes_of_its_stream(
+    #[case] fault: Option<Fault>,
+) {
+    let until_stop = OPENAI.find("data: {\"choices\":[],").unwrap();
+    let start = Instant::now();
+    let said = futures::stream::once(async move {
+        Ok(Bytes::copy_from_slice(&OPENAI.as_bytes()[..until_stop]))
+    });
+    let silent = fault.is_none();
+    let rest = futures::stream::iter(fault.map(Err))
+        .chain(futures::stream::pending::<Result<Bytes, Fault>>());
+    let reply = read_reply(Wire::OpenAi, said.chain(rest), &mut |_| ()).await.unwrap();
+    assert_eq!(reply.text.as_deref(), Some("Größe: 潮汐"));
+    assert_eq!(start.elapsed(), if silent { COUNTS } else { Duration::ZERO });
+}
+
+#[tokio::test(start_paused = true)]
+async fn comments_behind_the_stop_reason_hold_nobody_up() {
+    let until_stop = OPENAI.find("data: {\"choices\":[],").unwrap();
+    let start = Instant::now();
+    let said = futures::stream::once(async move {
+        Ok(Bytes::copy_from_slice(&OPENAI.as_bytes()[..until_stop]))
+    });
+    let alive = futures::stream::unfold((), |()| async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        Some((Ok(Bytes::from_static(b": alive\n\n")), ()))
+    });
+    read_reply(Wire::OpenAi, said.chain(alive), &mut |_| ()).await.unwrap();
+    assert_eq!(start.elapsed(), COUNTS);
+}
+
+/// A stream of `size` bytes in chunks as they come from a socket, and how many were taken.
+fn measured(
+    first: &'static [u8],
+    size: usize,
+) -> (impl Stream<Item = Result<Bytes, Fault>> + Send, Arc<std::sync::atomic::AtomicUsize>) {
+    const CHUNK: usize = 16 * 1024;
+    let taken = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let count = taken.clone();
+    let chunk = Bytes::from(vec![b'x'; CHUNK]);
+    let rest = futures::stream::iter((0..size / CHUNK).map(move |_| {
+        count.fetch_add(CHUNK, std::sync::atomic::Ordering::Relaxed);
+        Ok(chunk.clone())
+    }));
+    (futures::stream::iter([Ok(Bytes::from_static(first))]).chain(rest), taken)
+}
+
+#[rstest::rstest]
+#[case::text(Wire::OpenAi, b"data: {\"choices\":[{\"delta\":{\"content\":\"")]
+#[case::arguments(Wire::Anthropic, b"data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"")]
+#[case::a_comment(Wire::OpenAi, b": ")]
+#[tokio::test]
+async fn an_event_of_100_mb_is_refused_at_its_limit(
+    #[case] wire: Wire,
+    #[case] first: &'static [u8],
+) {
+    let (body, taken) = measured(first, 100 * 1024 * 1024);
+    let error = read_reply(wire, body, &mut |_| ()).await.unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Broken);
+    assert!(error.message.contains("larger than 8388608 bytes"), "{error}");
+    let taken = taken.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(taken > MAX_EVENT - 1024 && taken <= MAX_EVENT + 16 * 1024, "{taken} bytes were taken");
+}
+
+#[test]
+fn an_event_of_many_small_things_takes_no_memory_to_speak_of() {
+    let list = |unit: &str| format!("[{}{unit}]", format!("{unit},").repeat(500_000));
+    for (wire, stream) in [
+        (Wire::OpenAi, format!("data: {{\"choices\":{}}}\n\n", list("{}"))),
+        (
+            Wire::OpenAi,
+            format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":{}}}}}]}}\n\n", list("{}")),
+        ),
+        (Wire::Anthropic, format!("data: {{\"type\":\"message\",\"content\":{}}}\n\n", list("{}"))),
+        (Wire::OpenAi, format!("data: {{\"error\":{}}}\n\n", list("0"))),
+    ] {
+        let error = block_on(read_reply(
+            wire,
+            futures::stream::iter([Ok(Bytes::from(stream))]),
+            &mut |_| (),
+        ))
+        .unwrap_err();
+        assert!(error.message.len() < 16 * 1024, "{}", error.message.len());
+    }
+}
+
+/// What a reply is shows in its first byte, whatever its headers say.
+#[test]
+fn a_document_is_known_by_its_first_byte() {
+    let document =
+        "\u{feff} {\"choices\":[{\"message\":{\"content\":\"six\"},\"finish_reason\":\"stop\"}]}";
+    for chunks in [vec!["\n", " \r\n", document], vec![document.trim_start_matches('\u{feff}')]] {
+        let chunks = chunks.into_iter().map(|chunk| Bytes::copy_from_slice(chunk.as_bytes()));
+        let (reply, deltas) = read(Wire::OpenAi, chunks.collect()).unwrap();
+        assert_eq!(reply.text.as_deref(), Some("six"));
+        assert_eq!(deltas, [Delta::Text("six".into())]);
+    }
+    let error = read(
+        Wire::OpenAi,
+        vec![Bytes::from_static(b"{\"error\":{\"code\":429,\"message\":\"slow\"}}")],
+    );
+    assert_eq!(error.unwrap_err().kind, ErrorKind::Limited);
+    let error = read(Wire::OpenAi, vec![Bytes::from_static(b" \n"), Bytes::from_static(b"\n")]);
+    assert_eq!(error.unwrap_err().kind, ErrorKind::NoCompletion);
+}
+
+#[rstest::rstest]
+#[case("event: error\ndata: {\"message\": \"engine died\"}\n\n")]
+#[case("error: {\"code\": 500, \"message\": \"engine died\", \"type\": \"server_error\"}\n\n")]
+#[case("data: {\"error\": {\"message\": \"engine died\"}}\n\n")]
+fn an_error_event_is_one_by_its_name_alone(#[case] event: &str) {
+    for wire in [Wire::Anthropic, Wire::OpenAi] {
+        let error = read(wire, vec![Bytes::copy_from_slice(event.as_bytes())]).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Server, "{error}");
+        assert!(error.message.contains("engine died"), "{error}");
+    }
 }

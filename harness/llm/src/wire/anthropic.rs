@@ -1,6 +1,5 @@
 //! Anthropic Messages.
 
-pub mod document;
-pub mod render;
+pub(crate) mod render;
 pub mod stream;
 mod usage;

@@ -1,6 +1,6 @@
 //! OpenAI Chat Completions, and what calls itself compatible with it.
 
-pub mod document;
-pub mod render;
+mod calls;
+pub(crate) mod render;
 pub mod stream;
 mod usage;

@@ -1,10 +1,18 @@
-//! What both wires share: arguments shown back, and when a reply is one.
+//! What both wires share: what is shown back, stop reasons, and when a reply is one.
+
+use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::error::LlmError;
 use crate::message::{Reasoning, Reply, StopReason, ToolCall, Usage};
+
+/// Most characters of a tool's name on either wire.
+const NAME: usize = 64;
+
+/// Stands for a name with nothing legal in it. No tool has it.
+const NAMELESS: &str = "unnamed";
 
 /// A call's arguments as they are shown back to the model: byte for byte where they
 /// are a JSON object, else `{}`. Both providers refuse anything but an object; what
@@ -30,6 +38,38 @@ impl<'a> Shown<'a> {
             Self::Empty {} => "{}",
         }
     }
+}
+
+/// A called tool's name as it is shown back: models also call what is no name on any
+/// wire, and a provider would refuse the whole conversation for it, again and again.
+pub(super) fn shown_name(name: &str) -> Cow<'_, str> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if !name.is_empty() && name.len() <= NAME && name.chars().all(legal) {
+        return Cow::Borrowed(name);
+    }
+    let name: String = name.chars().take(NAME).map(|c| if legal(c) { c } else { '_' }).collect();
+    Cow::Owned(if name.is_empty() { NAMELESS.to_owned() } else { name })
+}
+
+/// Why the model stopped, in the words of either provider and of those between: routers
+/// pass on, translate and rename. An empty word is none; some servers write it into
+/// every chunk.
+pub(super) fn stop_reason(word: &str) -> Option<StopReason> {
+    Some(match word.to_ascii_lowercase().as_str() {
+        "" => return None,
+        "stop" | "end_turn" | "stop_sequence" | "eos" | "eos_token" => StopReason::EndTurn,
+        "tool_calls" | "tool_use" | "function_call" => StopReason::ToolUse,
+        "length"
+        | "max_tokens"
+        | "max_output_tokens"
+        | "max_completion_tokens"
+        | "model_length"
+        | "model_context_window_exceeded" => StopReason::MaxTokens,
+        "content_filter" | "refusal" | "safety" | "recitation" | "prohibited_content" => {
+            StopReason::Refusal
+        }
+        _ => StopReason::Other(word.to_owned()),
+    })
 }
 
 /// The parts of a reply, once the provider has no more to say.

@@ -3,7 +3,8 @@ use rstest::rstest;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::endpoint::{Auth, OutputCap};
+use crate::dialect::{Dialect, Echo, Field, OutputCap};
+use crate::endpoint::Auth;
 use crate::message::{
     Content, Message, Reasoning, StopReason, ToolCall, ToolChoice, ToolResult, ToolSpec, Usage,
 };
@@ -115,7 +116,7 @@ fn results_and_what_the_host_says_behind_them_are_one_anthropic_message_results_
     let request = request(vec![user("hello"), calls("{}"), results("none"), user("hurry")]);
     let expected = json!({"role": "user", "content": [
         {"type": "tool_result", "tool_use_id": "c1", "content": "none", "is_error": true},
-        {"type": "text", "text": "hurry"},
+        {"type": "text", "text": "hurry", "cache_control": {"type": "ephemeral"}},
     ]});
     assert_eq!(written(Wire::Anthropic, &request)["messages"][2], expected);
     let body = written(Wire::OpenAi, &request);
@@ -197,9 +198,13 @@ fn thinking_goes_back_unchanged_and_the_openai_form_drops_it() {
     let body = written(Wire::OpenAi, &request);
     assert_eq!(body["messages"][2].get("reasoning_content"), None);
     let mut endpoint = endpoint(Wire::OpenAi);
-    endpoint.dialect.echo_reasoning = true;
+    endpoint.dialect.echo_reasoning = Echo::ReasoningContent;
     let echoed = messages(&endpoint, &request).unwrap();
     assert!(echoed[2].contains(r#""reasoning_content":"hm  \n""#), "{}", echoed[2]);
+    endpoint.dialect.echo_reasoning = Echo::Reasoning;
+    let echoed = messages(&endpoint, &request).unwrap();
+    assert!(echoed[2].contains(r#""reasoning":"hm  \n""#), "{}", echoed[2]);
+    assert!(!echoed[2].contains("reasoning_content"), "{}", echoed[2]);
 }
 
 #[rstest]
@@ -241,167 +246,168 @@ fn the_output_cap_has_the_name_its_server_knows() {
     assert_eq!(cap(&endpoint, "max_tokens"), Some(8192));
 }
 
-/// Feeds events and finishes; deltas are dropped.
-fn parsed(wire: Wire, events: &[Value]) -> Result<Reply, LlmError> {
-    let mut parser = StreamParser::new(wire);
-    for event in events {
-        if parser.event(&event.to_string(), &mut |_| ())? == Flow::Done {
-            break;
+fn marks(body: &Value) -> Vec<String> {
+    let mut marks = Vec::new();
+    let mut look = |place: String, blocks: &Value| {
+        for (at, block) in blocks.as_array().into_iter().flatten().enumerate() {
+            if block.get("cache_control").is_some() {
+                marks.push(format!("{place}.{at}"));
+            }
         }
-    }
-    parser.finish()
-}
-
-fn delta(delta: &Value) -> Value {
-    json!({"model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]})
-}
-
-#[test]
-fn usage_totals_replace_earlier_ones() {
-    let events = [
-        json!({"type": "message_start", "message": {"model": "m", "usage":
-            {"input_tokens": 10, "output_tokens": 1, "cache_read_input_tokens": 5}}}),
-        json!({"type": "message_delta", "delta": {}, "usage": {"output_tokens": 7}}),
-        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"},
-            "usage": {"output_tokens": 9, "input_tokens": 12}}),
-    ];
-    let usage = parsed(Wire::Anthropic, &events).unwrap().usage;
-    let expected =
-        Usage { input_tokens: 12, output_tokens: 9, cache_read_tokens: 5, ..Usage::default() };
-    assert_eq!(usage, expected);
-}
-
-#[test]
-fn cached_tokens_are_not_counted_twice() {
-    let mut last = delta(&json!({"content": "hi"}));
-    last["usage"] = json!({"prompt_tokens": 100, "completion_tokens": 20,
-        "prompt_tokens_details": {"cached_tokens": 80},
-        "completion_tokens_details": {"reasoning_tokens": 15}});
-    last["choices"][0]["finish_reason"] = json!("stop");
-    let usage = parsed(Wire::OpenAi, &[last]).unwrap().usage;
-    let expected = Usage {
-        input_tokens: 20,
-        output_tokens: 20,
-        cache_read_tokens: 80,
-        cache_write_tokens: 0,
-        reasoning_tokens: 15,
     };
-    assert_eq!(usage, expected);
-}
-
-#[test]
-fn calls_of_a_server_that_numbers_nothing_are_told_apart_by_their_ids() {
-    let piece = |id: Value, name: Value, arguments: &str| {
-        delta(
-            &json!({"tool_calls": [{"id": id, "function": {"name": name, "arguments": arguments}}]}),
-        )
-    };
-    let events = [
-        piece(json!("a"), json!("recall"), "{\"q\""),
-        piece(Value::Null, Value::Null, ":1}"),
-        piece(json!("b"), json!("recall"), "{}"),
-        json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}),
-    ];
-    let reply = parsed(Wire::OpenAi, &events).unwrap();
-    let calls: Vec<_> = reply.calls.iter().map(|call| (&*call.id, &*call.arguments)).collect();
-    assert_eq!(calls, [("a", "{\"q\":1}"), ("b", "{}")]);
-}
-
-#[test]
-fn a_stream_marked_whole_without_a_reason_is_whole() {
-    let mut parser = StreamParser::new(Wire::OpenAi);
-    parser.event(&delta(&json!({"content": "hi"})).to_string(), &mut |_| ()).unwrap();
-    assert_eq!(parser.event("[DONE]", &mut |_| ()).unwrap(), Flow::Done);
-    assert_eq!(parser.finish().unwrap().stop, StopReason::EndTurn);
-}
-
-#[test]
-fn an_event_that_is_no_json_breaks_the_stream_and_is_quoted() {
-    for wire in [Wire::Anthropic, Wire::OpenAi] {
-        let error = StreamParser::new(wire).event("{oops", &mut |_| ()).unwrap_err();
-        assert_eq!(error.kind, crate::ErrorKind::Broken);
-        assert!(error.message.contains("{oops"), "{error}");
+    look("tools".to_owned(), &body["tools"]);
+    look("system".to_owned(), &body["system"]);
+    for (at, message) in body["messages"].as_array().into_iter().flatten().enumerate() {
+        look(format!("messages.{at}"), &message["content"]);
     }
+    marks
+}
+
+/// LOOP-13
+#[test]
+fn a_moving_mark_stands_at_the_end_and_is_no_part_of_the_messages() {
+    let first = request(vec![user("hello")]);
+    assert_eq!(marks(&written(Wire::Anthropic, &first)), ["system.0", "messages.0.0"]);
+    let second = request(vec![user("hello"), calls("{}"), results("none")]);
+    assert_eq!(marks(&written(Wire::Anthropic, &second)), ["system.0", "messages.2.0"]);
+    let all = messages(&endpoint(Wire::Anthropic), &second).unwrap();
+    assert!(all.iter().all(|message| !message.contains("cache_control")), "{all:?}");
+    let mut bare = first;
+    bare.system.clear();
+    assert_eq!(marks(&written(Wire::Anthropic, &bare)), ["tools.0", "messages.0.0"]);
 }
 
 #[test]
-fn a_delta_for_a_block_that_never_began_breaks_the_stream() {
-    let event = json!({"type": "content_block_delta", "index": 3,
-        "delta": {"type": "text_delta", "text": "hi"}});
-    let error = parsed(Wire::Anthropic, &[event]).unwrap_err();
-    assert_eq!(error.message, "a delta came for block 3, which never began");
-}
-
-#[test]
-fn blocks_and_events_we_never_asked_for_are_passed_over() {
-    let events = [
-        json!({"type": "message_start", "message": {"model": "m"}}),
-        json!({"type": "shiny_new_event", "x": 1}),
-        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "server_tool_use", "id": "s"}}),
-        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{"}}),
-        json!({"type": "content_block_start", "index": 4, "content_block": {"type": "text", "text": "hi"}}),
-        json!({"type": "content_block_delta", "index": 4, "delta": {"type": "citations_delta", "citation": {}}}),
-        json!({"type": "message_delta", "delta": {"stop_reason": "pause_turn"}, "usage": null}),
-        json!({"type": "message_stop"}),
-    ];
-    let reply = parsed(Wire::Anthropic, &events).unwrap();
-    assert_eq!(reply.text.as_deref(), Some("hi"));
-    assert_eq!(reply.calls, []);
-    assert_eq!(reply.stop, StopReason::Other("pause_turn".to_owned()));
-}
-
-/// What a streamed reply of these events comes to.
-fn streamed(wire: Wire, events: &[Value]) -> Result<Reply, LlmError> {
-    let mut parser = StreamParser::new(wire);
-    for event in events {
-        parser.event(&event.to_string(), &mut |_| ())?;
-    }
-    parser.finish()
-}
-
-/// KERN-15
-#[test]
-fn an_empty_word_is_no_stop_reason_so_that_a_cut_stream_is_no_reply() {
-    // Some compatible servers write it into every chunk.
-    let piece = |reason: &str| json!({"choices": [{"index": 0, "delta": {"content": "So far"}, "finish_reason": reason}]});
-    let cut = streamed(Wire::OpenAi, &[piece("")]).unwrap_err();
-    assert_eq!(cut.kind, crate::ErrorKind::Broken);
-    let whole = streamed(Wire::OpenAi, &[piece(""), piece("stop"), piece("")]).unwrap();
-    assert_eq!(whole.stop, StopReason::EndTurn);
-}
-
-#[test]
-fn an_index_beyond_sense_and_tokens_beyond_sense_break_nothing() {
-    let call = |index: Option<u64>, id: &str| {
-        let piece = json!({"index": index, "id": id, "function": {"name": "recall"}});
-        json!({"choices": [{"delta": {"tool_calls": [piece]}, "finish_reason": "tool_calls"}]})
+fn a_long_turn_keeps_the_mark_before_it_within_reach() {
+    let call = |id: usize| ToolCall {
+        id: format!("c{id}"),
+        name: "recall".to_owned(),
+        arguments: "{}".to_owned(),
     };
-    let reply = streamed(Wire::OpenAi, &[call(Some(u64::MAX), "a"), call(None, "b")]).unwrap();
-    assert_eq!(reply.calls.len(), 1, "the second call is told apart by nothing");
-
-    let mut usage = Usage { input_tokens: u64::MAX, ..Usage::default() };
-    usage.add(Usage { input_tokens: 1, output_tokens: u64::MAX, ..Usage::default() });
-    assert_eq!(usage.total(), u64::MAX);
+    let result = |id: usize| ToolResult {
+        call_id: format!("c{id}"),
+        name: "recall".to_owned(),
+        content: "none".to_owned(),
+        is_error: false,
+    };
+    let turn = |size: usize| {
+        request(vec![
+            user("hello"),
+            Message::Assistant {
+                text: None,
+                reasoning: Vec::new(),
+                calls: (0..size).map(call).collect(),
+            },
+            Message::ToolResults { results: (0..size).map(result).collect() },
+        ])
+    };
+    assert_eq!(marks(&written(Wire::Anthropic, &turn(9))), ["system.0", "messages.2.8"]);
+    let expected = ["system.0", "messages.0.0", "messages.2.9"];
+    assert_eq!(marks(&written(Wire::Anthropic, &turn(10))), expected);
 }
 
-/// Some gateways send a call's arguments whole, where the call begins.
+#[test]
+fn what_the_api_calls_empty_is_not_sent() {
+    let mut message = calls("{}");
+    if let Message::Assistant { text, .. } = &mut message {
+        *text = Some("\n\n".to_owned());
+    }
+    let request = request(vec![user("hello"), message, results(" \n")]);
+    let body = written(Wire::Anthropic, &request);
+    assert_eq!(body["messages"][1]["content"].as_array().unwrap().len(), 1);
+    // A failed tool must have said something.
+    assert_eq!(body["messages"][2]["content"][0]["content"], "failed without a word");
+}
+
 #[rstest]
-#[case(json!({"query": "tide"}), &[], r#"{"query":"tide"}"#)]
-#[case(json!({"query": "tide"}), &[r#"{"query": "mo"#, r#"on"}"#], r#"{"query": "moon"}"#)]
-#[case(json!({}), &[], "")]
-fn arguments_that_come_with_the_start_of_a_call_are_kept_unless_pieces_follow(
-    #[case] input: Value,
-    #[case] pieces: &[&str],
-    #[case] expected: &str,
+#[case("recall<|channel|>commentary", "recall__channel__commentary")]
+#[case("functions.recall", "functions_recall")]
+#[case("", "unnamed")]
+#[case("suche_größe", "suche_gr__e")]
+fn a_name_that_no_wire_takes_is_shown_back_as_one_that_it_does(
+    #[case] called: &str,
+    #[case] shown: &str,
 ) {
-    let block = json!({"type": "tool_use", "id": "c1", "name": "recall", "input": input});
-    let mut events =
-        vec![json!({"type": "content_block_start", "index": 0, "content_block": block})];
-    events.extend(pieces.iter().map(|piece| {
-        let delta = json!({"type": "input_json_delta", "partial_json": piece});
-        json!({"type": "content_block_delta", "index": 0, "delta": delta})
-    }));
-    events.push(json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}));
-    let reply = streamed(Wire::Anthropic, &events).unwrap();
-    assert_eq!(reply.calls[0].arguments, expected);
+    let mut message = calls("{}");
+    if let Message::Assistant { calls, .. } = &mut message {
+        called.clone_into(&mut calls[0].name);
+    }
+    let request = request(vec![user("hello"), message, results("there is no such tool")]);
+    assert_eq!(written(Wire::Anthropic, &request)["messages"][1]["content"][0]["name"], shown);
+    let call = &written(Wire::OpenAi, &request)["messages"][2]["tool_calls"][0];
+    assert_eq!(call["function"]["name"], shown);
+    let long = super::reply::shown_name(&"x".repeat(100)).into_owned();
+    assert_eq!(long.len(), 64);
 }
+
+/// KERN-39
+#[test]
+fn thinking_is_not_asked_for_where_the_api_refuses_it() {
+    let thought = |signature: &str| Reasoning::Thinking {
+        text: "hm".to_owned(),
+        signature: signature.to_owned(),
+    };
+    let with = |reasoning: Vec<Reasoning>| {
+        let mut message = calls("{}");
+        if let Message::Assistant { reasoning: kept, .. } = &mut message {
+            *kept = reasoning;
+        }
+        message
+    };
+    let thinks = |messages: Vec<Message>, choice: ToolChoice| {
+        let mut request = request(messages);
+        request.thinking_budget = Some(100);
+        request.temperature = Some(0.5);
+        request.tool_choice = choice;
+        let body = written(Wire::Anthropic, &request);
+        let budget = body["thinking"]["budget_tokens"].as_u64();
+        assert_eq!(body.get("temperature").is_some(), budget.is_none());
+        assert_eq!(body["max_tokens"].as_u64().unwrap(), 8192 + budget.unwrap_or(0));
+        budget
+    };
+    let least = Some(1024);
+    assert_eq!(thinks(vec![user("hello")], ToolChoice::Auto), least);
+    assert_eq!(thinks(vec![user("hello")], ToolChoice::Required), None);
+    assert_eq!(thinks(vec![user("hello")], ToolChoice::Tool("recall".to_owned())), None);
+    let turn = |message: Message| vec![user("hello"), message, results("ok")];
+    assert_eq!(thinks(turn(with(vec![thought("s")])), ToolChoice::Auto), least);
+    assert_eq!(thinks(turn(with(Vec::new())), ToolChoice::Auto), None);
+    let other = with(vec![Reasoning::Text { text: "of another wire".to_owned() }]);
+    assert_eq!(thinks(turn(other), ToolChoice::Auto), None);
+}
+
+/// KERN-03
+#[test]
+fn a_learned_dialect_leaves_out_what_was_refused() {
+    let mut request = request(vec![user("hello")]);
+    request.temperature = Some(0.5);
+    request.reasoning_effort = Some("low".to_owned());
+    let body = |dialect: Dialect| -> Value {
+        let body = write(Wire::OpenAi, dialect, &request, Mode::Stream).unwrap();
+        serde_json::from_slice(&body).unwrap()
+    };
+    let fields = ["temperature", "reasoning_effort", "stream_options"];
+    let there = |body: &Value| fields.map(|field| body.get(field).is_some());
+    assert_eq!(there(&body(Dialect::default())), [true; 3]);
+    let bare = Dialect {
+        temperature: Field::LeftOut,
+        reasoning_effort: Field::LeftOut,
+        stream_options: Field::LeftOut,
+        ..Dialect::default()
+    };
+    assert_eq!(there(&body(bare)), [false; 3]);
+}
+
+#[test]
+fn a_body_is_written_without_being_moved() {
+    let text = "x".repeat(100_000);
+    let request = request(vec![user(&text), calls("{}"), results(&text)]);
+    for wire in [Wire::Anthropic, Wire::OpenAi] {
+        let body = body(&endpoint(wire), &request, Mode::Stream).unwrap();
+        assert!(body.len() <= size(&request), "{} bytes, {} expected", body.len(), size(&request));
+        assert!(size(&request) < 2 * body.len());
+    }
+}
+
+mod calls;
+mod replies;

@@ -126,7 +126,7 @@ async fn every_scenario_reads_the_same_streamed_and_in_one_piece(
         let transport = transport(&model, wire);
         let mut deltas = Vec::new();
         let streamed = transport
-            .stream(&request("When is high water?"), &mut |delta| deltas.push(delta))
+            .stream(&request("When is high water?"), &mut |delta| deltas.push(delta.into_owned()))
             .await
             .unwrap();
         scenario.matches(&streamed);
@@ -141,7 +141,7 @@ async fn every_scenario_reads_the_same_streamed_and_in_one_piece(
 }
 
 /// Text and arguments as a viewer pieces them together.
-fn pieced(deltas: &[Delta]) -> (String, String) {
+fn pieced(deltas: &[Delta<'_>]) -> (String, String) {
     let mut seen = (String::new(), String::new());
     for delta in deltas {
         match delta {

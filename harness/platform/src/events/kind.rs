@@ -16,6 +16,12 @@ pub const WAKE: &str = "wake";
 pub const TOOL: &str = "tool";
 /// A step without tool calls, which ends a cycle (LOOP-23).
 pub const STEP: &str = "step";
+/// With what the model is used, where that is not as it was asked for.
+pub const MODEL: &str = "model";
+/// How full the model's window is (CODE-40).
+pub const CONTEXT: &str = "context";
+/// Older parts of a conversation are shown to the model in fewer words.
+pub const COMPACTION: &str = "compaction";
 /// Something to look at.
 pub const WARNING: &str = "warning";
 /// Something failed (LOOP-24).

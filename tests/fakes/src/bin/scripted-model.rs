@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::Parser;
-use fakes::model::ModelServer;
+use clap::{Parser, ValueEnum};
 use fakes::model::file::ScriptFile;
+use fakes::model::{Bodies, ModelServer};
 use fakes::process;
 
 /// Serves a scripted model over both wires until it is asked to end.
@@ -23,12 +23,24 @@ struct Args {
     /// File to write the port to.
     #[arg(long)]
     port_file: Option<PathBuf>,
-    /// File that gets each request as one line of JSON.
+    /// File that gets each request as one line of JSON when its reply has ended.
     #[arg(long)]
     capture: Option<PathBuf>,
+    /// Which of these lines have the request's body.
+    #[arg(long, value_enum, default_value = "all")]
+    capture_bodies: CaptureBodies,
     /// Ends with the process that started it.
     #[arg(long, env = "FOUNDRY_PDEATHSIG", value_parser = clap::builder::BoolishValueParser::new(), action = clap::ArgAction::Set, default_value = "0")]
     die_with_parent: bool,
+}
+
+/// Which lines of the capture file have the request's body.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum CaptureBodies {
+    /// Each.
+    All,
+    /// The first of each conversation: enough for a long run, and far smaller.
+    First,
 }
 
 fn main() -> ExitCode {
@@ -49,8 +61,13 @@ async fn serve(args: Args) -> anyhow::Result<()> {
         // Now, not at the first request: whoever started it still listens.
         let opened = File::options().create(true).append(true).open(&file);
         opened.with_context(|| format!("failed to write requests to {}", file.display()))?;
-        server.capture_to(file);
+        let bodies = match args.capture_bodies {
+            CaptureBodies::All => Bodies::All,
+            CaptureBodies::First => Bodies::First,
+        };
+        server.capture_to(file, bodies);
     }
+    server.keep_nothing(); // who captures reads the file, and a long run is large
     for script in scripts {
         script.play_on(&server);
     }

@@ -1,27 +1,57 @@
 //! Which answer a request gets, and the answer with its blanks filled in.
 
+use super::cache::tokens;
 use super::captured::Captured;
-use super::reply::{Failure, Play, Reply};
+use super::overflow::{Above, Window};
+use super::reply::{Failure, Play, Reply, Stop, Usage};
 use super::server::{Bound, Inner, Script};
 
-/// The answer to this request: scripts first, then rules, in the order given.
-pub(super) fn choose(inner: &mut Inner, request: &Captured) -> Reply {
-    if let Some(key) = &inner.key
-        && request.key() != Some(key)
-    {
+/// An answer, and what it says of the tokens that came in.
+pub(super) struct Answer {
+    pub reply: Reply,
+    pub input: Usage,
+}
+
+/// The answer to this request: refusals, then scripts, then rules, in the order given.
+pub(super) fn choose(inner: &mut Inner, request: &Captured) -> Answer {
+    let mut input = inner.cache.input(request);
+    let above = inner.window.filter(|window| tokens(request.raw.len()) > window.tokens);
+    if let Some(Window { tokens: window, above: Above::CutSilently }) = above {
+        // What is cut from the front takes the cache with it.
+        input = Usage { input: window, ..Usage::default() };
+    }
+    let reply = refusal(inner, request, above).unwrap_or_else(|| scripted(inner, request));
+    if let Play::Completion(completion) = &reply.play {
+        inner.said.remember(request, completion);
+        inner.cache.remember(request);
+    }
+    Answer { reply, input }
+}
+
+fn refusal(inner: &Inner, request: &Captured, above: Option<Window>) -> Option<Reply> {
+    if inner.key.as_deref().is_some_and(|key| request.key() != Some(key)) {
         let kind = "invalid_api_key";
-        return Reply::failure(401, kind, "Incorrect API key provided");
+        return Some(Reply::failure(401, kind, "Incorrect API key provided"));
     }
     if let Some(violation) = request.violations.first() {
-        return Reply::failure(400, "invalid_request_error", violation.clone());
+        return Some(Reply::failure(400, "invalid_request_error", violation.clone()));
     }
-    let tokens = request.raw.len() as u64 / 4;
-    if let Some(window) = inner.window
-        && tokens > window
-    {
-        let message = format!("prompt is too long: {tokens} tokens > {window} maximum");
-        return Reply::failure(400, "context_length_exceeded", message);
+    let strict = inner.strict.iter().find_map(|strict| strict.refusal(request, &inner.said));
+    if strict.is_some() {
+        return strict;
     }
+    let Window { tokens: window, above } = above?;
+    match above {
+        Above::CutSilently => None,
+        Above::EmptyWithLength => Some(Reply::empty(Stop::Length)),
+        Above::Refused(wording) => {
+            let body = wording.body(request.wire, tokens(request.raw.len()), window);
+            Some(Reply::json(wording.status(), &body))
+        }
+    }
+}
+
+fn scripted(inner: &mut Inner, request: &Captured) -> Reply {
     let reply = next_step(&mut inner.scripts, request).or_else(|| {
         let matches = |rule: &&mut super::Rule| rule.left != Some(0) && rule.when.holds(request);
         let rule = inner.rules.iter_mut().find(matches)?;
@@ -39,17 +69,17 @@ pub(super) fn choose(inner: &mut Inner, request: &Captured) -> Reply {
 }
 
 fn next_step(scripts: &mut [Script], request: &Captured) -> Option<Reply> {
-    let conversation = request.conversation();
-    let own = scripts.iter().position(|script| {
-        !script.steps.is_empty() && script.bound == Bound::To(conversation.clone())
-    });
+    let thread = request.thread();
+    let own = scripts
+        .iter()
+        .position(|script| !script.steps.is_empty() && script.bound == Bound::To(thread.clone()));
     let open = scripts.iter().position(|script| {
         let free = !matches!(script.bound, Bound::To(_));
         free && !script.steps.is_empty() && script.when.holds(request)
     });
     let script = &mut scripts[own.or(open)?];
     if script.bound == Bound::FirstToAsk {
-        script.bound = Bound::To(conversation);
+        script.bound = Bound::To(thread);
     }
     script.steps.pop_front()
 }

@@ -1,18 +1,25 @@
 //! A reply as an HTTP response: which bytes, held where, broken where.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use http::{Response, StatusCode};
 use http_body_util::{BodyExt, StreamBody, combinators::UnsyncBoxBody};
 use hyper::body::Frame;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::answer::Answer;
+use super::cache::tokens;
 use super::captured::Captured;
 use super::gate::Gate;
-use super::reply::{Break, Failure, Pacing, Play, Point, Raw, Reply};
+use super::overflow::stated;
+use super::reply::{Break, Failure, Pacing, Play, Point, Raw, Reply, Usage};
+use super::serve::Ending;
 use super::wire::{self, Brings, Chunk};
 
 pub(super) type Body = UnsyncBoxBody<Bytes, io::Error>;
@@ -31,11 +38,11 @@ enum Act {
 
 /// The response to a request. Waits where a gate stands before the headers.
 pub(super) async fn respond(
-    reply: Reply,
-    request: &Captured,
-    cached: bool,
+    answer: Answer,
+    ending: Ending,
     stop: &CancellationToken,
 ) -> Response<Body> {
+    let Answer { reply, input } = answer;
     let before = reply.gates.iter().filter(|(point, _)| *point == Point::Headers);
     let mut gates: Vec<Gate> = before.map(|(_, gate)| gate.clone()).collect();
     if matches!(reply.fault, Some((Point::Headers, _))) {
@@ -44,33 +51,36 @@ pub(super) async fn respond(
     for gate in gates {
         tokio::select! { () = gate.pass() => {}, () = stop.cancelled() => {} }
     }
-    let (head, chunks) = written(&reply, request, cached);
-    let acts = acts(&chunks, &reply, request);
-    let body = StreamBody::new(play(acts, stop.clone()).map(|bytes| bytes.map(Frame::data)));
+    let request = Arc::clone(&ending.request);
+    let (head, chunks) = written(&reply, &request, input);
+    let acts = acts(&chunks, &reply, &request);
+    let playing = Playing { acts: acts.into(), ending, stop: stop.clone() };
+    let body = StreamBody::new(play(playing).map(|bytes| bytes.map(Frame::data)));
     head.map(|()| body.boxed_unsync())
 }
 
 /// Status, headers and undisturbed chunks.
-fn written(reply: &Reply, request: &Captured, cached: bool) -> (Response<()>, Vec<Chunk>) {
+fn written(reply: &Reply, request: &Captured, input: Usage) -> (Response<()>, Vec<Chunk>) {
     let one = |bytes: Vec<u8>| vec![Chunk { bytes, brings: Brings::Other }];
+    let json = |status: u16, headers: &[(String, String)], document: &Value| {
+        (head(status, "application/json", headers), one(document.to_string().into_bytes()))
+    };
     match &reply.play {
         Play::Completion(completion) => {
-            let usage = wire::usage(completion, request, cached);
+            let usage = wire::usage(completion, input);
             if request.streams() {
                 let events = wire::events(completion, request, usage);
                 (head(200, "text/event-stream", &[]), events)
             } else {
-                let document = wire::document(completion, request, usage);
-                (head(200, "application/json", &[]), one(document.to_string().into_bytes()))
+                json(200, &[], &wire::document(completion, request, usage))
             }
         }
         Play::Failure(failure) => {
-            let body = wire::failure(request.wire, failure).to_string().into_bytes();
-            (head(failure.status, "application/json", &paced(failure)), one(body))
+            json(failure.status, &paced(failure), &wire::failure(request.wire, failure))
         }
         Play::Overflow(wording) => {
-            let body = wire::overflow(request.wire, *wording).to_string().into_bytes();
-            (head(400, "application/json", &[]), one(body))
+            let (tokens, window) = stated(tokens(request.raw.len()));
+            json(wording.status(), &[], &wording.body(request.wire, tokens, window))
         }
         Play::Raw(Raw { status, headers, chunks }) => {
             let chunk = |bytes: &Vec<u8>| Chunk { bytes: bytes.clone(), brings: Brings::Other };
@@ -89,6 +99,7 @@ fn paced(failure: &Failure) -> Vec<(String, String)> {
         None | Some(Pacing::Body(_)) => return Vec::new(),
         Some(Pacing::RetryAfter(value)) => header("retry-after", value.clone()),
         Some(Pacing::Date(seconds)) => header("retry-after", date(*seconds)),
+        Some(Pacing::Header(name, value)) => header(name, value.clone()),
         Some(Pacing::Milliseconds(value)) => header("retry-after-ms", value.to_string()),
         Some(Pacing::UnifiedReset(seconds)) => {
             header("anthropic-ratelimit-unified-reset", (DATE + seconds).to_string())
@@ -115,6 +126,9 @@ fn head(status: u16, content_type: &str, headers: &[(String, String)]) -> Respon
 
 /// What happens, in order: chunks, with gates and the fault at their places.
 fn acts(chunks: &[Chunk], reply: &Reply, request: &Captured) -> Vec<Act> {
+    if matches!(reply.fault, Some((Point::Headers, _))) {
+        return vec![Act::Reset]; // the server ends before a word of it came
+    }
     let place = |point: Point| place(chunks, point);
     let mut gates: Vec<(usize, Gate)> = reply
         .gates
@@ -152,6 +166,7 @@ fn place(chunks: &[Chunk], point: Point) -> Option<usize> {
     match point {
         Point::Headers => None,
         Point::Body => Some(0),
+        Point::Thinking => Some(after(Brings::Thinking)),
         Point::Text => Some(after(Brings::Text)),
         Point::Arguments => Some(after(Brings::Arguments)),
         Point::Event(count) => Some(count.min(chunks.len())),
@@ -188,30 +203,42 @@ fn break_off(acts: &mut Vec<Act>, how: &Break, rest: &[Chunk], request: &Capture
     }
 }
 
+/// A body that is being sent.
+struct Playing {
+    acts: VecDeque<Act>,
+    ending: Ending,
+    stop: CancellationToken,
+}
+
 /// Plays the acts. Between two of them the connection writes out what it has, so that
 /// each chunk leaves whole and alone.
-fn play(
-    acts: Vec<Act>,
-    stop: CancellationToken,
-) -> impl Stream<Item = Result<Bytes, io::Error>> + Send {
-    let acts = acts.into_iter();
-    futures::stream::unfold((acts, stop), |(mut acts, stop)| async move {
+fn play(playing: Playing) -> impl Stream<Item = Result<Bytes, io::Error>> + Send {
+    futures::stream::unfold(playing, |mut playing| async move {
         loop {
             tokio::task::yield_now().await;
             let aborted = || Err(io::Error::from(io::ErrorKind::ConnectionReset));
-            match acts.next()? {
-                Act::Send(bytes) => return Some((Ok(bytes), (acts, stop))),
+            let Some(act) = playing.acts.pop_front() else {
+                playing.ending.sent(); // a body without a byte
+                return None;
+            };
+            match act {
+                Act::Send(bytes) => {
+                    if playing.acts.is_empty() {
+                        playing.ending.sent();
+                    }
+                    return Some((Ok(bytes), playing));
+                }
                 Act::Hold(gate) => {
                     tokio::select! {
                         () = gate.pass() => {}
-                        () = stop.cancelled() => return Some((aborted(), (acts, stop))),
+                        () = playing.stop.cancelled() => return Some((aborted(), playing)),
                     }
                 }
                 Act::Silence => {
-                    stop.cancelled().await;
-                    return Some((aborted(), (acts, stop)));
+                    playing.stop.cancelled().await;
+                    return Some((aborted(), playing));
                 }
-                Act::Reset => return Some((aborted(), (acts, stop))),
+                Act::Reset => return Some((aborted(), playing)),
             }
         }
     })

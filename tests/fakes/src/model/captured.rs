@@ -1,10 +1,19 @@
 //! A request as it came, and how to look at it.
 
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+pub use super::lineage::Lineage;
+pub use super::message::{Call, Message, Role, ToolResult};
+use super::prompt::Prompt;
+pub use super::text::Text;
+
 /// Which protocol a request spoke.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wire {
     /// `…/messages`.
     Anthropic,
@@ -23,6 +32,14 @@ impl Wire {
         }
     }
 
+    /// Its route below a base URL.
+    pub fn route(self) -> &'static str {
+        match self {
+            Self::Anthropic => "messages",
+            Self::OpenAi => "chat/completions",
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Anthropic => "anthropic",
@@ -31,56 +48,19 @@ impl Wire {
     }
 }
 
-/// Who a message is from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// The system prompt, in the OpenAI form.
-    System,
-    /// A person, the host, or (in the Anthropic form) tools.
-    User,
-    /// The model.
-    Assistant,
-    /// A tool, in the OpenAI form.
-    Tool,
-    /// No role that either wire knows.
-    Unknown,
+/// A body as JSON, read when somebody looks at it; null when it is none.
+#[derive(Clone, Debug)]
+pub struct Json {
+    text: Text,
+    read: OnceLock<Value>,
 }
 
-/// A message, in neither wire's form.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Message {
-    /// Who it is from.
-    pub role: Role,
-    /// Its text parts, joined by line breaks.
-    pub text: String,
-    /// Thinking blocks: text and signature.
-    pub thinking: Vec<(String, String)>,
-    /// Calls it makes.
-    pub calls: Vec<Call>,
-    /// Results it brings: id and content.
-    pub results: Vec<(String, String)>,
-}
+impl Deref for Json {
+    type Target = Value;
 
-/// A call that the model made earlier.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Call {
-    /// Its id.
-    pub id: String,
-    /// The tool.
-    pub name: String,
-    /// Its arguments; a string where they are no JSON.
-    pub arguments: Value,
-}
-
-/// A result at the end of the conversation.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ToolResult {
-    /// The call's id.
-    pub id: String,
-    /// The tool that was called; empty when no call has this id.
-    pub tool: String,
-    /// What the model is told.
-    pub content: String,
+    fn deref(&self) -> &Value {
+        self.read.get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
+    }
 }
 
 /// One request as it came.
@@ -88,9 +68,11 @@ pub struct ToolResult {
 pub struct Captured {
     /// Its place among all requests, from 1.
     pub number: usize,
-    /// Its place in its conversation, from 1.
+    /// Its place in its conversation, from 1; a repeated request counts anew.
     pub nth: usize,
-    /// When it was read, in microseconds since 1970.
+    /// How often this very request was sent right before; 0 for a new one.
+    pub retry: usize,
+    /// When its body had come whole, in microseconds since 1970.
     pub at: u64,
     /// The protocol.
     pub wire: Wire,
@@ -99,14 +81,60 @@ pub struct Captured {
     /// Headers, names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body, byte for byte.
-    pub raw: String,
-    /// The body; null when it is no JSON.
-    pub body: Value,
+    pub raw: Text,
+    /// The body.
+    pub body: Json,
     /// What its provider would not have accepted.
     pub violations: Vec<String>,
+    /// How its messages follow from those of the requests before.
+    pub lineage: Lineage,
+    /// Whether its tools, or Anthropic's system prompt, are others than in the request before
+    /// of its conversation: that costs the whole cache.
+    pub head_changed: bool,
+    pub(super) prompt: Arc<Prompt>,
+    conversation: OnceLock<Vec<Message>>,
+    ended: Arc<AtomicU64>,
 }
 
 impl Captured {
+    /// A request that has not been placed among others, or in time. `before` is one that may begin
+    /// alike, to save work.
+    pub(super) fn new(
+        wire: Wire,
+        path: String,
+        headers: Vec<(String, String)>,
+        raw: Text,
+        before: Option<&Prompt>,
+    ) -> Self {
+        Self {
+            number: 0,
+            nth: 0,
+            retry: 0,
+            at: 0,
+            wire,
+            path,
+            headers,
+            body: Json { text: raw.clone(), read: OnceLock::new() },
+            violations: Vec::new(),
+            lineage: Lineage::First,
+            head_changed: false,
+            prompt: Arc::new(Prompt::read(wire, &raw, before)),
+            conversation: OnceLock::new(),
+            ended: Arc::default(),
+            raw,
+        }
+    }
+
+    /// When the last byte of its reply was handed to the connection, in microseconds since
+    /// 1970; `None` while that has not happened, and when the reply was broken off.
+    pub fn ended(&self) -> Option<u64> {
+        Some(self.ended.load(Ordering::Acquire)).filter(|at| *at > 0)
+    }
+
+    pub(super) fn end(&self) {
+        self.ended.store(crate::http::now_micros(), Ordering::Release);
+    }
+
     /// A header's value.
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
@@ -122,23 +150,23 @@ impl Captured {
 
     /// The model asked for.
     pub fn model(&self) -> &str {
-        self.body["model"].as_str().unwrap_or_default()
+        &self.prompt.model
     }
 
     /// Whether the reply is to be streamed.
     pub fn streams(&self) -> bool {
-        self.body["stream"].as_bool().unwrap_or(false)
+        self.prompt.streams
+    }
+
+    /// The output cap in tokens, under any of its names.
+    pub fn output_cap(&self) -> Option<u64> {
+        let names = ["max_completion_tokens", "max_tokens"];
+        names.iter().find_map(|name| self.body[*name].as_u64())
     }
 
     /// The system prompt.
     pub fn system(&self) -> String {
-        match self.wire {
-            Wire::Anthropic => text_of(&self.body["system"]),
-            Wire::OpenAi => {
-                let system = self.messages().into_iter().filter(|one| one.role == Role::System);
-                system.map(|one| one.text).collect::<Vec<_>>().join("\n")
-            }
-        }
+        self.prompt.system.clone()
     }
 
     /// Names of the tools offered.
@@ -153,20 +181,26 @@ impl Captured {
 
     /// The conversation.
     pub fn messages(&self) -> Vec<Message> {
-        let messages = self.body["messages"].as_array().map_or(&[][..], Vec::as_slice);
-        messages.iter().map(message).collect()
+        self.conversation().to_vec()
+    }
+
+    /// The conversation, read once.
+    pub(super) fn conversation(&self) -> &[Message] {
+        self.conversation.get_or_init(|| {
+            let messages = self.body["messages"].as_array().map_or(&[][..], Vec::as_slice);
+            messages.iter().map(Message::read).collect()
+        })
     }
 
     /// The text that a person or the host wrote last.
     pub fn last_user_text(&self) -> String {
-        let said = |one: &Message| one.role == Role::User && !one.text.is_empty();
-        let messages = self.messages();
-        messages.into_iter().rev().find(said).map(|one| one.text).unwrap_or_default()
+        let said = |one: &&Message| one.role == Role::User && !one.text.is_empty();
+        self.conversation().iter().rev().find(said).map(|one| one.text.clone()).unwrap_or_default()
     }
 
     /// The results at the end of the conversation; empty when it ends otherwise.
     pub fn tool_results(&self) -> Vec<ToolResult> {
-        let messages = self.messages();
+        let messages = self.conversation();
         let calls: Vec<&Call> = messages.iter().flat_map(|one| &one.calls).collect();
         let tool = |id: &str| {
             let call = calls.iter().rev().find(|call| call.id == id);
@@ -197,13 +231,39 @@ impl Captured {
             .unwrap_or_default()
     }
 
-    /// Whether this request begins with the messages of `earlier`, byte for byte.
+    /// Whether this request begins with the messages of `earlier`, byte for byte but for
+    /// the marks of a cache.
     pub fn extends(&self, earlier: &Self) -> bool {
-        self.message_texts().starts_with(&earlier.message_texts())
+        let prints = |request: &Self| -> Vec<u64> {
+            request.prompt.units().map(|(_, unit)| unit.print).collect()
+        };
+        prints(self).starts_with(&prints(earlier))
+    }
+
+    /// The message at which this request parts from those before, if it does so without a
+    /// fold or stubs that would explain it.
+    pub fn prefix_broken(&self) -> Option<usize> {
+        match self.lineage {
+            Lineage::Broken { at } => Some(at),
+            _ => None,
+        }
+    }
+
+    /// How many cache marks it bears: on tools and system prompt, and on messages.
+    pub fn cache_marks(&self) -> (usize, usize) {
+        let head = self.prompt.head.iter().filter(|unit| unit.marked).count();
+        (head, self.prompt.units().filter(|(_, unit)| unit.marked).count())
     }
 
     /// One line for the capture file. Keys are left out.
     pub fn to_json(&self) -> Value {
+        let mut line = self.line();
+        line["body"] = Value::clone(&self.body);
+        line
+    }
+
+    /// The same without the body.
+    pub(super) fn line(&self) -> Value {
         let secret = ["authorization", "x-api-key"];
         let headers: serde_json::Map<String, Value> = self
             .headers
@@ -214,76 +274,18 @@ impl Captured {
             })
             .collect();
         json!({
-            "number": self.number, "nth": self.nth, "at": self.at, "wire": self.wire.name(), "path": self.path,
-            "headers": headers, "body": self.body, "violations": self.violations,
+            "number": self.number, "nth": self.nth, "retry": self.retry, "at": self.at,
+            "ended": self.ended(), "wire": self.wire.name(), "path": self.path,
+            "headers": headers, "bytes": self.raw.len(), "violations": self.violations,
+            "lineage": self.lineage.name(), "prefix_broken": self.prefix_broken(),
+            "head_changed": self.head_changed,
         })
     }
 
     /// What tells this request's conversation from others: its agent, if it names one,
     /// and the message it starts with.
-    pub(super) fn conversation(&self) -> String {
-        let messages = self.messages();
-        let first = messages.iter().find(|one| one.role == Role::User);
+    pub(super) fn thread(&self) -> String {
         let agent = self.header("x-flow-agent-id").unwrap_or_default();
-        format!("{agent}\n{}", first.map(|one| one.text.as_str()).unwrap_or_default())
-    }
-}
-
-fn message(value: &Value) -> Message {
-    let role = match value["role"].as_str() {
-        Some("system" | "developer") => Role::System,
-        Some("user") => Role::User,
-        Some("assistant") => Role::Assistant,
-        Some("tool") => Role::Tool,
-        _ => Role::Unknown,
-    };
-    let mut message = Message {
-        role,
-        text: String::new(),
-        thinking: Vec::new(),
-        calls: Vec::new(),
-        results: Vec::new(),
-    };
-    if role == Role::Tool {
-        let id = value["tool_call_id"].as_str().unwrap_or_default();
-        message.results.push((id.to_owned(), text_of(&value["content"])));
-        return message;
-    }
-    message.text = text_of(&value["content"]);
-    for block in value["content"].as_array().into_iter().flatten() {
-        let text = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
-        match block["type"].as_str() {
-            Some("thinking") => message.thinking.push((text("thinking"), text("signature"))),
-            Some("tool_use") => message.calls.push(Call {
-                id: text("id"),
-                name: text("name"),
-                arguments: block["input"].clone(),
-            }),
-            Some("tool_result") => {
-                message.results.push((text("tool_use_id"), text_of(&block["content"])));
-            }
-            _ => {}
-        }
-    }
-    for call in value["tool_calls"].as_array().into_iter().flatten() {
-        let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
-        message.calls.push(Call {
-            id: call["id"].as_str().unwrap_or_default().to_owned(),
-            name: call["function"]["name"].as_str().unwrap_or_default().to_owned(),
-            arguments: serde_json::from_str(arguments).unwrap_or_else(|_| json!(arguments)),
-        });
-    }
-    message
-}
-
-/// Text that is a string, or a list of text parts.
-fn text_of(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => {
-            let texts = parts.iter().filter_map(|part| part["text"].as_str());
-            texts.collect::<Vec<_>>().join("\n")
-        }
-        _ => String::new(),
+        format!("{agent}\n{}", self.prompt.first_user)
     }
 }

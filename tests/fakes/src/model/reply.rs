@@ -1,10 +1,30 @@
 //! What the model answers, and how the answer goes wrong.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::gate::Gate;
+pub use super::overflow::Overflow;
 
 /// One answer. Start with a constructor, add with the `and_…` and `with_…` methods.
+///
+/// ```
+/// use fakes::model::{Break, Gate, Point, Quirk, Reply, Stop, Usage};
+/// use serde_json::json;
+///
+/// let gate = Gate::new();
+/// // Thinks, says something and calls two tools whose pieces come in turn.
+/// Reply::thinking("First the table.")
+///     .and_text("I look it up.")
+///     .and_call("recall", json!({"query": "tide"}))
+///     .and_raw_call("recall", r#"{"query": "ti"#) // cut off
+///     .with(Quirk::Interleaved)
+///     .with_stop(Stop::Length)
+///     .with_usage(Usage { input: 100, output: 20, ..Usage::default() })
+///     .held(Point::Arguments, &gate);
+/// // Breaks off inside a character, after the first piece of text.
+/// Reply::text("潮汐 at six, 潮汐 at noon").broken(Point::Text, Break::ResetInCharacter);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub(super) play: Play,
@@ -24,19 +44,56 @@ pub(super) enum Play {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Completion {
     pub thinking: Option<String>,
+    /// Thoughts that are not shown; only Anthropic has these.
+    pub redacted: Vec<String>,
     pub text: Option<String>,
     /// Name and arguments; raw, for they may be cut.
     pub calls: Vec<(String, String)>,
     pub stop: Stop,
     pub usage: Option<Usage>,
-    /// Leaves a gap between the indices of tool calls.
-    pub index_gap: bool,
+    pub quirks: Vec<Quirk>,
+    /// Characters of text or arguments in one event; absent: a few.
+    pub piece: Option<usize>,
     /// Ends the stream without its last event.
     pub without_end: bool,
 }
 
+impl Completion {
+    pub fn has(&self, quirk: Quirk) -> bool {
+        self.quirks.contains(&quirk)
+    }
+}
+
+/// How a server writes otherwise than the wire's own provider, and yet means the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quirk {
+    /// A gap between the indices of calls, or of Anthropic's blocks.
+    IndexGap,
+    /// The pieces of several calls come in turn.
+    Interleaved,
+    /// A comment before each event, as routers send while they wait.
+    KeepAlives,
+    /// Lines end with CR LF.
+    Crlf,
+    /// Each event tells the usage so far; the last one holds.
+    RunningUsage,
+    /// Ids of calls are empty.
+    EmptyIds,
+    /// OpenAI's form: calls have no index.
+    NoIndex,
+    /// OpenAI's form: each piece of a call repeats its id and name.
+    RepeatedNames,
+    /// OpenAI's form: a call comes whole, in one event.
+    WholeCalls,
+    /// OpenAI's form: reasoning comes as `reasoning`.
+    ReasoningField,
+    /// OpenAI's form: `finish_reason` is an empty text until the end.
+    EmptyFinish,
+}
+
 /// Why the model stops.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Stop {
     /// `tool_use` when there are calls, else the end of the turn.
     #[default]
@@ -47,6 +104,8 @@ pub enum Stop {
     Refusal,
     /// No reason is given at all.
     Missing,
+    /// A word of the server's own, as routers and newer versions have.
+    Word(String),
 }
 
 /// Tokens that a reply claims, instead of those counted from the bytes.
@@ -86,19 +145,8 @@ pub enum Pacing {
     UnifiedReset(i64),
     /// `resets_in_seconds` in the body.
     Body(u64),
-}
-
-/// How a provider words an overflow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overflow {
-    /// As the wire's own provider does.
-    Native,
-    /// llama.cpp.
-    LlamaCpp,
-    /// vLLM.
-    Vllm,
-    /// OpenAI's newer wording, without a number.
-    Window,
+    /// Any header exactly as written here.
+    Header(String, String),
 }
 
 /// A place in a reply.
@@ -108,11 +156,13 @@ pub enum Point {
     Headers,
     /// Right after the headers, before any event.
     Body,
+    /// After the first piece of thinking.
+    Thinking,
     /// After the first piece of text.
     Text,
     /// After the first piece of a call's arguments.
     Arguments,
-    /// After this many events.
+    /// After this many events, or chunks of a raw reply.
     Event(usize),
     /// Before the last event.
     End,
@@ -155,9 +205,32 @@ impl Raw {
 
     /// The same body in chunks of `size` bytes.
     #[must_use]
-    pub fn in_chunks_of(mut self, size: usize) -> Self {
+    pub fn in_chunks_of(self, size: usize) -> Self {
+        self.in_chunks(&[size])
+    }
+
+    /// The same body in chunks of these sizes, one after the other; the last size stands for
+    /// all that is left.
+    #[must_use]
+    pub fn in_chunks(mut self, sizes: &[usize]) -> Self {
         let body = self.chunks.concat();
-        self.chunks = body.chunks(size.max(1)).map(<[u8]>::to_vec).collect();
+        let last = sizes.last().copied().unwrap_or(body.len());
+        let mut sizes = sizes.iter().copied().chain(std::iter::repeat(last));
+        let mut rest = body.as_slice();
+        self.chunks = Vec::new();
+        while !rest.is_empty() {
+            let size = sizes.next().unwrap_or(last).clamp(1, rest.len());
+            let (chunk, after) = rest.split_at(size);
+            self.chunks.push(chunk.to_vec());
+            rest = after;
+        }
+        self
+    }
+
+    /// With one more header.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.headers.push((name.into(), value.into()));
         self
     }
 }
@@ -184,6 +257,11 @@ impl Reply {
     /// Thinks this first.
     pub fn thinking(thought: impl Into<String>) -> Self {
         Self::completion(Completion { thinking: Some(thought.into()), ..Completion::default() })
+    }
+
+    /// Thinks something that it does not show (Anthropic's form only).
+    pub fn redacted(data: impl Into<String>) -> Self {
+        Self::completion(Completion::default()).and_redacted(data)
     }
 
     /// Refuses with these words.
@@ -226,6 +304,16 @@ impl Reply {
         Self::of(Play::Raw(raw))
     }
 
+    /// A page for a browser where a model should be: a proxy's, or a sign-in.
+    pub fn html(status: u16, page: impl Into<String>) -> Self {
+        Self::raw(Raw::new(status, "text/html; charset=utf-8", page.into()))
+    }
+
+    /// Exactly this document.
+    pub fn json(status: u16, document: &Value) -> Self {
+        Self::raw(Raw::new(status, "application/json", document.to_string()))
+    }
+
     fn map(mut self, change: impl FnOnce(&mut Completion)) -> Self {
         if let Play::Completion(completion) = &mut self.play {
             change(completion);
@@ -237,6 +325,27 @@ impl Reply {
     #[must_use]
     pub fn and_text(self, text: impl Into<String>) -> Self {
         self.map(|completion| completion.text = Some(text.into()))
+    }
+
+    /// With this number in place of each `{{turn}}`.
+    pub(super) fn numbered(self, turn: usize) -> Self {
+        let fill = |text: &mut String| *text = text.replace("{{turn}}", &turn.to_string());
+        self.map(|completion| {
+            completion.text.iter_mut().chain(&mut completion.thinking).for_each(fill);
+            completion.calls.iter_mut().for_each(|(_, arguments)| fill(arguments));
+        })
+    }
+
+    /// And thinks this, before it says anything.
+    #[must_use]
+    pub fn and_thinking(self, thought: impl Into<String>) -> Self {
+        self.map(|completion| completion.thinking = Some(thought.into()))
+    }
+
+    /// And thinks something that it does not show (Anthropic's form only).
+    #[must_use]
+    pub fn and_redacted(self, data: impl Into<String>) -> Self {
+        self.map(|completion| completion.redacted.push(data.into()))
     }
 
     /// And calls this tool.
@@ -263,10 +372,23 @@ impl Reply {
         self.map(|completion| completion.usage = Some(usage))
     }
 
+    /// Is written in this way.
+    #[must_use]
+    pub fn with(self, quirk: Quirk) -> Self {
+        self.map(|completion| completion.quirks.push(quirk))
+    }
+
     /// Leaves gaps in the indices of its calls.
     #[must_use]
     pub fn with_index_gap(self) -> Self {
-        self.map(|completion| completion.index_gap = true)
+        self.with(Quirk::IndexGap)
+    }
+
+    /// Brings so many characters of text, thoughts or arguments in each event, in place of a
+    /// few. With a number above their count, all is one event, however large.
+    #[must_use]
+    pub fn in_pieces_of(self, characters: usize) -> Self {
+        self.map(|completion| completion.piece = Some(characters.max(1)))
     }
 
     /// Ends without `[DONE]`, or `message_stop`.
@@ -289,6 +411,12 @@ impl Reply {
     pub fn held(mut self, point: Point, gate: &Gate) -> Self {
         self.gates.push((point, gate.clone()));
         self
+    }
+
+    /// Waits before its headers until the gate opens.
+    #[must_use]
+    pub fn held_by(self, gate: &Gate) -> Self {
+        self.held(Point::Headers, gate)
     }
 
     /// Goes wrong there.

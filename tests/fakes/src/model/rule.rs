@@ -147,17 +147,20 @@ impl When {
             step,
         } = self;
         let contains = |text: &str, part: &String| text.contains(part.as_str());
-        let messages = request.messages();
-        let results = request.tool_results();
-        let spoken = messages.iter().filter(|one| one.role == Role::Assistant).count();
+        // Only what is asked for is read: a request may be large.
+        let messages = || request.conversation();
+        let results = || request.tool_results();
+        let spoken = || messages().iter().filter(|one| one.role == Role::Assistant).count();
         holds(last_user.as_ref(), |part| contains(&request.last_user_text(), part))
-            && holds(message.as_ref(), |part| messages.iter().any(|one| contains(&one.text, part)))
+            && holds(message.as_ref(), |part| {
+                messages().iter().any(|one| contains(&one.text, part))
+            })
             && holds(system.as_ref(), |part| contains(&request.system(), part))
             && holds(system_lacks.as_ref(), |part| !contains(&request.system(), part))
-            && holds(result.as_ref(), |present| results.is_empty() != *present)
-            && holds(result_of.as_ref(), |tool| results.iter().any(|one| one.tool == *tool))
+            && holds(result.as_ref(), |present| results().is_empty() != *present)
+            && holds(result_of.as_ref(), |tool| results().iter().any(|one| one.tool == *tool))
             && holds(result_contains.as_ref(), |part| {
-                results.iter().any(|one| contains(&one.content, part))
+                results().iter().any(|one| contains(&one.content, part))
             })
             && holds(tool.as_ref(), |name| request.tools().contains(name))
             && holds(tool_lacks.as_ref(), |name| !request.tools().contains(name))
@@ -165,7 +168,7 @@ impl When {
             && holds(agent.as_ref(), |id| request.header("x-flow-agent-id") == Some(id))
             && holds(model.as_ref(), |name| request.model() == name)
             && holds(nth.as_ref(), |nth| request.nth == *nth)
-            && holds(step.as_ref(), |step| spoken + 1 == *step)
+            && holds(step.as_ref(), |step| spoken() + 1 == *step)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Connections and requests.
 
 use std::convert::Infallible;
-use std::io::Write;
 use std::sync::Arc;
 
 use http::{Method, Request, Response, StatusCode};
@@ -13,12 +12,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::answer;
+use super::answer::{self, Answer};
 use super::body::{Body, full, respond};
-use super::captured::{Captured, Wire};
+use super::captured::{Captured, Lineage, Text, Wire};
 use super::check;
-use super::reply::Reply;
-use super::server::State;
+use super::lineage::Place;
+use super::recorder::Work;
+use super::server::{Checks, Keeps, Prefix, State};
 
 /// Serves until it is told to stop.
 pub(super) async fn accept(
@@ -50,7 +50,7 @@ async fn connection(stream: TcpStream, state: Arc<State>, stop: CancellationToke
     }
     let service = service_fn(|request| {
         let (state, stop) = (state.clone(), stop.clone());
-        async move { Ok::<_, Infallible>(serve(request, &state, &stop).await) }
+        async move { Ok::<_, Infallible>(serve(request, state, &stop).await) }
     });
     let served =
         hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
@@ -67,7 +67,7 @@ async fn connection(stream: TcpStream, state: Arc<State>, stop: CancellationToke
 
 async fn serve(
     request: Request<Incoming>,
-    state: &State,
+    state: Arc<State>,
     stop: &CancellationToken,
 ) -> Response<Body> {
     let (parts, incoming) = request.into_parts();
@@ -82,54 +82,91 @@ async fn serve(
         *response.status_mut() = StatusCode::NOT_FOUND;
         return response;
     };
-    let raw = match incoming.collect().await {
-        Ok(body) => String::from_utf8_lossy(&body.to_bytes()).into_owned(),
+    let body = match incoming.collect().await {
+        Ok(body) => body.to_bytes(),
         Err(_) => return Response::new(full(String::new())), // nobody is there to read it
     };
+    let at = crate::http::now_micros();
+    let raw = Text::new(String::from_utf8_lossy(&body));
     let headers = parts.headers.iter().map(|(name, value)| {
         (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
     });
-    let body = serde_json::from_str(&raw).unwrap_or_default();
-    let captured = Captured {
-        number: 0,
-        nth: 0,
-        at: crate::http::now_micros(),
-        wire,
-        path,
-        headers: headers.collect(),
-        raw,
-        body,
-        violations: Vec::new(),
-    };
-    let (captured, reply, cached) = admit(captured, state);
-    respond(reply, &captured, cached, stop).await
+    let before = state.lock().newest.clone();
+    let mut captured = Captured::new(wire, path, headers.collect(), raw, before.as_deref());
+    captured.at = at;
+    let (ending, answer) = admit(captured, &state);
+    respond(answer, ending, stop).await
 }
 
 /// Numbers, checks, records a request and chooses its answer, as one step.
-fn admit(mut captured: Captured, state: &State) -> (Captured, Reply, bool) {
+fn admit(mut captured: Captured, state: &Arc<State>) -> (Ending, Answer) {
     let mut inner = state.lock();
-    captured.number = inner.requests.len() + 1;
-    let nth = inner.conversations.entry(captured.conversation()).or_default();
-    *nth += 1;
-    captured.nth = *nth;
-    captured.violations = check::violations(&captured);
-    let cached = !inner.systems.insert(captured.system());
-    let reply = answer::choose(&mut inner, &captured);
-    if let Some(file) = inner.capture.clone() {
-        let line = captured.to_json();
-        let written = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&file)
-            .and_then(|mut file| writeln!(file, "{line}"));
-        if let Err(error) = written {
-            let complaint = format!("failed to write to {}: {error}", file.display());
-            inner.complaints.push(complaint);
+    inner.came += 1;
+    captured.number = inner.came;
+    let place = inner.threads.entry(captured.thread()).or_default().next(&captured.prompt);
+    let Place { nth, retry, lineage, head_changed } = place;
+    captured.nth = nth;
+    captured.retry = retry;
+    captured.lineage = lineage;
+    captured.head_changed = head_changed;
+    inner.newest = Some(Arc::clone(&captured.prompt));
+    if let (Lineage::Broken { at }, Prefix::Strict) = (lineage, inner.prefix) {
+        let number = captured.number;
+        let complaint = format!(
+            "request {number}: prefix: message {at} is not that of the requests before, and \
+             nothing was folded or stubbed"
+        );
+        inner.complaints.push(complaint);
+    }
+    let work = match inner.checks {
+        Checks::First => {
+            captured.violations = check::violations(&captured);
+            captured.violations.extend(check::whole_thinking(&captured, &inner.said));
+            let violations = captured.violations.clone();
+            inner.add_violations(&captured, &violations);
+            Work::Write
+        }
+        Checks::AtTheEnd => Work::WriteAndCheck,
+    };
+    let answer = answer::choose(&mut inner, &captured);
+    let captured = Arc::new(captured);
+    if inner.keeps == Keeps::All {
+        inner.requests.push(Arc::clone(&captured));
+    }
+    let came = inner.came;
+    drop(inner);
+    state.announce(came);
+    (Ending { request: captured, state: Arc::clone(state), work, recorded: false }, answer)
+}
+
+/// Hands a request to the recorder when its reply has ended, however that came about.
+pub(super) struct Ending {
+    pub request: Arc<Captured>,
+    state: Arc<State>,
+    work: Work,
+    recorded: bool,
+}
+
+impl Ending {
+    /// The last byte is handed to the connection.
+    pub fn sent(&mut self) {
+        if !self.recorded {
+            self.request.end();
+            self.record();
         }
     }
-    inner.requests.push(captured.clone());
-    let requests = inner.requests.len();
-    drop(inner);
-    state.announce(requests);
-    (captured, reply, cached)
+
+    fn record(&mut self) {
+        self.recorded = true;
+        self.state.recorder.record(Arc::clone(&self.request), self.work);
+    }
+}
+
+impl Drop for Ending {
+    /// The reply was broken off, by the script or by the client.
+    fn drop(&mut self) {
+        if !self.recorded {
+            self.record();
+        }
+    }
 }

@@ -11,10 +11,17 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::cache::Cache;
 use super::captured::Captured;
+use super::lineage::Thread;
+use super::overflow::Window;
+use super::prompt::Prompt;
+use super::recorder::{Bodies, Recorder};
+use super::remembered::Remembered;
 use super::reply::Reply;
 use super::rule::{Rule, When};
 use super::serve;
+use super::strict::Strict;
 
 /// A scripted model that listens on a port of its own. Dropping it stops it.
 #[derive(Debug)]
@@ -25,28 +32,69 @@ pub struct ModelServer {
     tasks: TaskTracker,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct State {
     inner: Mutex<Inner>,
     arrived: watch::Sender<usize>,
+    pub recorder: Recorder,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Inner {
     pub scripts: Vec<Script>,
     pub rules: Vec<Rule>,
-    pub requests: Vec<Captured>,
-    pub conversations: HashMap<String, usize>,
-    /// System prompts seen, for what a cache would hold.
-    pub systems: std::collections::HashSet<String>,
-    /// The window in tokens, when one is to be enforced.
-    pub window: Option<u64>,
+    /// How many requests came.
+    pub came: usize,
+    /// Those that are kept for the test to look at.
+    pub requests: Vec<Arc<Captured>>,
+    pub keeps: Keeps,
+    pub checks: Checks,
+    pub prefix: Prefix,
+    pub threads: HashMap<String, Thread>,
+    /// The newest request's prompt: the next one may begin alike.
+    pub newest: Option<Arc<Prompt>>,
+    pub cache: Cache,
+    pub said: Remembered,
+    /// The window, when one is to be enforced.
+    pub window: Option<Window>,
+    pub strict: Vec<Strict>,
     /// The only key accepted, when one is to be asked for.
     pub key: Option<String>,
-    pub capture: Option<PathBuf>,
     pub connections: usize,
     /// What went wrong beside the requests themselves.
     pub complaints: Vec<String>,
+}
+
+/// Whether requests stay in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Keeps {
+    #[default]
+    All,
+    None,
+}
+
+/// When requests are checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Checks {
+    #[default]
+    First,
+    AtTheEnd,
+}
+
+/// Whether a conversation may break with its beginning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Prefix {
+    #[default]
+    MayBreak,
+    Strict,
+}
+
+impl Inner {
+    /// Violations are what [`ModelServer::finish`] complains of.
+    pub fn add_violations(&mut self, request: &Captured, violations: &[String]) {
+        let of = |violation: &String| format!("request {}: {violation}", request.number);
+        self.complaints.extend(violations.iter().map(of));
+    }
 }
 
 #[derive(Debug)]
@@ -94,7 +142,12 @@ impl ModelServer {
     pub async fn listen(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
-        let state = Arc::new(State::default());
+        let state = Arc::new(State {
+            inner: Mutex::default(),
+            arrived: watch::Sender::default(),
+            recorder: Recorder::start()?,
+        });
+        state.recorder.serve(&state);
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         tasks.spawn(serve::accept(listener, state.clone(), stop.clone(), tasks.clone()));
@@ -138,7 +191,35 @@ impl ModelServer {
 
     /// Refuses requests above this many tokens, as a provider does.
     pub fn enforce_window(&self, tokens: u64) {
-        self.state.lock().window = Some(tokens);
+        self.window(Window::new(tokens));
+    }
+
+    /// Enforces this window.
+    pub fn window(&self, window: Window) {
+        self.state.lock().window = Some(window);
+    }
+
+    /// Demands this of each request; given more than once, all of it.
+    pub fn strict(&self, strict: Strict) {
+        self.state.lock().strict.push(strict);
+    }
+
+    /// Has [`Self::finish`] fail when a conversation breaks with its beginning though nothing
+    /// was folded or stubbed ([`Captured::prefix_broken`]).
+    pub fn demand_prefix(&self) {
+        self.state.lock().prefix = Prefix::Strict;
+    }
+
+    /// Checks no request before it is answered, but all of them in [`Self::finish`], so that
+    /// large ones are answered at once. What is unlawful is then answered, too.
+    pub fn check_at_the_end(&self) {
+        self.state.lock().checks = Checks::AtTheEnd;
+    }
+
+    /// Keeps no request in memory: [`Self::requests`] stays empty. For long runs that are
+    /// captured to a file.
+    pub fn keep_nothing(&self) {
+        self.state.lock().keeps = Keeps::None;
     }
 
     /// Answers 401 to requests without this key.
@@ -146,14 +227,15 @@ impl ModelServer {
         self.state.lock().key = Some(key.into());
     }
 
-    /// Adds each request to this file, as one line of JSON.
-    pub fn capture_to(&self, file: impl Into<PathBuf>) {
-        self.state.lock().capture = Some(file.into());
+    /// Adds each request to this file, as one line of JSON, when its reply has ended.
+    /// [`Self::finish`] waits until all is written.
+    pub fn capture_to(&self, file: impl Into<PathBuf>, bodies: Bodies) {
+        self.state.recorder.write_to(file.into(), bodies);
     }
 
     /// The requests so far, in order of arrival.
     pub fn requests(&self) -> Vec<Captured> {
-        self.state.lock().requests.clone()
+        self.state.lock().requests.iter().map(|request| Captured::clone(request)).collect()
     }
 
     /// How many connections were made so far.
@@ -167,7 +249,7 @@ impl ModelServer {
         let mut arrived = self.state.arrived.subscribe();
         loop {
             if let Some(request) = self.state.lock().requests.get(number.saturating_sub(1)) {
-                return request.clone();
+                return Captured::clone(request);
             }
             if arrived.changed().await.is_err() {
                 std::future::pending::<()>().await;
@@ -178,17 +260,19 @@ impl ModelServer {
     /// Whether all went as written: every step of every script was played, every
     /// request was lawful and had an answer.
     pub fn finish(&self) -> Result<(), String> {
+        // An error means that the thread is gone, which is a complaint of its own below.
+        let flushed = self.state.recorder.flushed().recv();
         let inner = self.state.lock();
         let mut complaints = inner.complaints.clone();
-        for request in &inner.requests {
-            let of = |violation: &String| format!("request {}: {violation}", request.number);
-            complaints.extend(request.violations.iter().map(of));
+        if flushed.is_err() {
+            complaints.push("the thread that records requests has died".to_owned());
         }
         let left: usize = inner.scripts.iter().map(|script| script.steps.len()).sum();
         if left > 0 {
-            let came = inner.requests.len();
-            complaints
-                .push(format!("{left} steps of scripts were never played ({came} requests came)"));
+            complaints.push(format!(
+                "{left} steps of scripts were never played ({} requests came)",
+                inner.came
+            ));
         }
         if complaints.is_empty() { Ok(()) } else { Err(complaints.join("\n")) }
     }

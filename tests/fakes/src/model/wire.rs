@@ -5,8 +5,9 @@ mod openai;
 
 use serde_json::{Value, json};
 
+use super::cache::tokens;
 use super::captured::{Captured, Wire};
-use super::reply::{Completion, Failure, Overflow, Pacing, Usage};
+use super::reply::{Completion, Failure, Pacing, Quirk, Usage};
 
 /// A piece of a streamed body, and what it brings.
 #[derive(Clone, Debug)]
@@ -15,39 +16,53 @@ pub(super) struct Chunk {
     pub brings: Brings,
 }
 
+impl Chunk {
+    fn new(brings: Brings, bytes: impl Into<Vec<u8>>) -> Self {
+        Self { bytes: bytes.into(), brings }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Brings {
+    Thinking,
     Text,
     Arguments,
     Other,
 }
 
-/// What a completion claims to have cost, counted from bytes where not given.
-pub(super) fn usage(completion: &Completion, request: &Captured, cached: bool) -> Usage {
+/// What a completion claims to have cost: as it says itself, else counted from bytes. `input`
+/// is what the cache knows of the request.
+pub(super) fn usage(completion: &Completion, input: Usage) -> Usage {
     completion.usage.unwrap_or_else(|| {
-        let tokens = |bytes: usize| bytes.div_ceil(4) as u64;
-        let system = tokens(request.system().len());
-        let input = tokens(request.raw.len()).saturating_sub(system);
         let said = completion.text.as_ref().map_or(0, String::len)
             + completion.thinking.as_ref().map_or(0, String::len)
             + completion.calls.iter().map(|(name, rest)| name.len() + rest.len()).sum::<usize>();
-        let output = tokens(said).max(1);
-        match (request.wire, cached) {
-            (_, true) => Usage { input, output, cache_read: system, cache_write: 0 },
-            (Wire::Anthropic, false) => Usage { input, output, cache_read: 0, cache_write: system },
-            (Wire::OpenAi, false) => {
-                Usage { input: input + system, output, cache_read: 0, cache_write: 0 }
-            }
-        }
+        Usage { output: tokens(said).max(1), ..input }
     })
 }
 
 /// The events of a streamed completion.
 pub(super) fn events(completion: &Completion, request: &Captured, usage: Usage) -> Vec<Chunk> {
-    match request.wire {
+    let mut chunks = match request.wire {
         Wire::Anthropic => anthropic::events(completion, request, usage),
         Wire::OpenAi => openai::events(completion, request, usage),
+    };
+    if completion.has(Quirk::KeepAlives) {
+        let alive = || Chunk::new(Brings::Other, ": keep-alive\n\n");
+        chunks = chunks.into_iter().flat_map(|chunk| [alive(), chunk]).collect();
     }
+    if completion.has(Quirk::Crlf) {
+        // Inside JSON a line break is escaped: all that are there end lines of the stream.
+        for chunk in &mut chunks {
+            let lines = chunk.bytes.split_inclusive(|byte| *byte == b'\n');
+            chunk.bytes = lines.fold(Vec::new(), |mut all, line| {
+                all.extend_from_slice(line.strip_suffix(b"\n").unwrap_or(line));
+                all.extend_from_slice(if line.ends_with(b"\n") { b"\r\n" } else { b"" });
+                all
+            });
+        }
+    }
+    chunks
 }
 
 /// A completion in one document.
@@ -88,33 +103,13 @@ fn error(wire: Wire, kind: &str, message: &str) -> Value {
     }
 }
 
-/// The body of an overflow, in the words of the server named.
-pub(super) fn overflow(wire: Wire, wording: Overflow) -> Value {
-    let (kind, message) = match (wording, wire) {
-        (Overflow::Native, Wire::Anthropic) => {
-            ("invalid_request_error", "prompt is too long: 9001 tokens > 8192 maximum")
-        }
-        (Overflow::Native, Wire::OpenAi) => (
-            "context_length_exceeded",
-            "This model's maximum context length is 8192 tokens. However, your messages \
-             resulted in 9001 tokens. Please reduce the length of the messages.",
-        ),
-        (Overflow::LlamaCpp, _) => (
-            "exceed_context_size_error",
-            "the request exceeds the available context size (8192 tokens), try increasing it",
-        ),
-        (Overflow::Vllm, _) => (
-            "BadRequestError",
-            "This model's maximum context length is 8192 tokens. However, you requested 9001 \
-             tokens in the messages. Please reduce the length of the messages.",
-        ),
-        (Overflow::Window, _) => (
-            "invalid_request_error",
-            "Your input exceeds the context window of this model. Please adjust your input \
-             and try again.",
-        ),
+/// The id of the call at this place of the answer to a request.
+pub(super) fn call_id(request: &Captured, place: usize) -> String {
+    let kind = match request.wire {
+        Wire::Anthropic => "toolu",
+        Wire::OpenAi => "call",
     };
-    error(wire, kind, message)
+    format!("{kind}_{}_{place}", request.number)
 }
 
 /// One server-sent event.
@@ -125,18 +120,35 @@ fn event(name: Option<&str>, data: &Value) -> Vec<u8> {
     }
 }
 
-/// A text in pieces of a few characters, cut where tokens might be.
-fn pieces(text: &str) -> Vec<&str> {
+/// A text in pieces, of a few characters where the completion does not say how many.
+fn pieces<'a>(text: &'a str, completion: &Completion) -> Vec<&'a str> {
     const PIECE: usize = 12;
+    let piece = completion.piece.unwrap_or(PIECE);
     let mut pieces = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let end = rest.char_indices().nth(PIECE).map_or(rest.len(), |(end, _)| end);
+        let end = rest.char_indices().nth(piece).map_or(rest.len(), |(end, _)| end);
         let (piece, after) = rest.split_at(end);
         pieces.push(piece);
         rest = after;
     }
     pieces
+}
+
+/// Several lists as one: one after the other, or one element of each in turn.
+fn joined<T>(lists: Vec<Vec<T>>, in_turn: bool) -> Vec<T> {
+    if !in_turn {
+        return lists.into_iter().flatten().collect();
+    }
+    let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
+    let mut all = Vec::new();
+    loop {
+        let before = all.len();
+        all.extend(lists.iter_mut().filter_map(Iterator::next));
+        if all.len() == before {
+            return all;
+        }
+    }
 }
 
 /// A signature that can be checked when the block comes back: FNV-1a of the text.

@@ -93,10 +93,10 @@ async fn the_scripted_model_plays_the_quickstart_and_ends_on_sigterm() {
         last,
         "Done: I remembered what I saw. I work by these instructions: Watch over this."
     );
-    let lines = std::fs::read_to_string(&capture).unwrap();
-    assert_eq!(lines.lines().count(), 3);
     let ended = model.terminate();
     assert!(ended.status.success(), "{ended:?}");
+    let lines = std::fs::read_to_string(&capture).unwrap();
+    assert_eq!(lines.lines().count(), 3);
     let said = String::from_utf8(ended.stdout).unwrap();
     assert_eq!(said, format!("scripted-model listens on http://127.0.0.1:{port}/v1\n"));
 }

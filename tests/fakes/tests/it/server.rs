@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fakes::model::{Gate, ModelServer, Point, Reply, Rule, When};
+use fakes::model::{Bodies, Gate, ModelServer, Point, Reply, Rule, When};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -180,10 +180,11 @@ async fn requests_are_captured_as_lines_without_their_keys() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("captured.jsonl");
     let model = ModelServer::start().await;
-    model.capture_to(&file);
+    model.capture_to(&file, Bodies::All);
     model.on((When::any(), Reply::text("yes")));
     let url = format!("{}/chat/completions", model.url());
     client().post(url).bearer_auth("sk-secret").json(&body("so?")).send().await.unwrap();
+    model.finish().unwrap(); // waits until all is written
     let text = std::fs::read_to_string(file).unwrap();
     assert!(!text.contains("sk-secret"), "{text}");
     let line: Value = serde_json::from_str(text.trim_end()).unwrap();

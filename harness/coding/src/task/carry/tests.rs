@@ -47,7 +47,7 @@ fn the_next_attempt_is_given_files_decisions_and_failed_checks() {
     ]);
     let ledger = Ledger::default();
     ledger.answered("Which language?", "English");
-    ledger.add_todo("Add a test");
+    ledger.add_todo("Add a test").unwrap();
     ledger.checked("go test ./...", false, "--- FAIL: TestGreet\nexit status 1");
     ledger.checked("go vet ./...", true, "");
     assert_eq!(

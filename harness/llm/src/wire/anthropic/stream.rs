@@ -1,17 +1,20 @@
-//! A streamed reply of Anthropic Messages.
+//! A reply of Anthropic Messages, in events or as one document.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
-use super::usage::{WireUsage, stop_reason};
-use crate::delta::Delta;
+use super::usage::WireUsage;
+use crate::delta::{Delta, Viewer};
 use crate::error::LlmError;
 use crate::failure;
 use crate::message::{Reasoning, Reply, StopReason, ToolCall, Usage};
 use crate::wire::Flow;
-use crate::wire::reply::Parts;
+use crate::wire::json::{Bounded, Count, MAX_PARTS, Text, filled, said};
+use crate::wire::reply::{Parts, stop_reason};
 
 /// What has come so far.
 #[derive(Debug, Default)]
@@ -22,6 +25,8 @@ pub struct Parser {
     ended: bool,
     /// Blocks by the provider's index, which may leave gaps.
     blocks: BTreeMap<u64, Block>,
+    /// For the unescaped text of a piece.
+    buffer: String,
 }
 
 #[derive(Debug)]
@@ -41,119 +46,139 @@ enum Block {
     Foreign,
 }
 
+/// Every event, and a document, in one shape: a tagged enum would be read twice, by way
+/// of a tree of values.
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum Event {
-    MessageStart {
-        message: Start,
-    },
-    ContentBlockStart {
-        index: u64,
-        content_block: NewBlock,
-    },
-    ContentBlockDelta {
-        index: u64,
-        delta: BlockDelta,
-    },
-    ContentBlockStop,
-    MessageDelta {
-        delta: End,
-        usage: Option<WireUsage>,
-    },
-    MessageStop,
-    Ping,
-    Error,
-    #[serde(other)]
-    Foreign,
+struct Event<'a> {
+    #[serde(borrow, default)]
+    r#type: Text<'a>,
+    #[serde(default)]
+    index: Count,
+    #[serde(borrow)]
+    delta: Option<Piece<'a>>,
+    #[serde(borrow)]
+    content_block: Option<NewBlock<'a>>,
+    #[serde(borrow)]
+    message: Option<Start<'a>>,
+    usage: Option<WireUsage>,
+    // Of a document.
+    #[serde(borrow)]
+    model: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    content: Bounded<NewBlock<'a>>,
+    #[serde(borrow)]
+    stop_reason: Option<Text<'a>>,
+    // Of a gateway that speaks another wire's errors.
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Start {
-    #[serde(default)]
-    model: String,
+struct Start<'a> {
+    #[serde(borrow)]
+    model: Option<Text<'a>>,
     usage: Option<WireUsage>,
 }
 
 #[derive(Deserialize)]
-struct End {
-    stop_reason: Option<String>,
+struct NewBlock<'a> {
+    #[serde(borrow, default)]
+    r#type: Text<'a>,
+    #[serde(borrow, default)]
+    text: Text<'a>,
+    #[serde(borrow, default)]
+    thinking: Text<'a>,
+    #[serde(borrow, default)]
+    signature: Text<'a>,
+    #[serde(borrow, default)]
+    data: Text<'a>,
+    #[serde(borrow, default)]
+    id: Text<'a>,
+    #[serde(borrow, default)]
+    name: Text<'a>,
+    #[serde(borrow)]
+    input: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-enum NewBlock {
-    Text {
-        #[serde(default)]
-        text: String,
-    },
-    Thinking {
-        #[serde(default)]
-        thinking: String,
-        #[serde(default)]
-        signature: String,
-    },
-    RedactedThinking {
-        #[serde(default)]
-        data: String,
-    },
-    ToolUse {
-        #[serde(default)]
-        id: String,
-        name: String,
-        input: Option<Map<String, Value>>,
-    },
-    #[serde(other)]
-    Foreign,
-}
-
-#[derive(Deserialize)]
-#[serde(tag = "type")]
-enum BlockDelta {
-    #[serde(rename = "text_delta")]
-    Text { text: String },
-    #[serde(rename = "thinking_delta")]
-    Thinking { thinking: String },
-    #[serde(rename = "signature_delta")]
-    Signature { signature: String },
-    #[serde(rename = "input_json_delta")]
-    Arguments { partial_json: String },
-    #[serde(other)]
-    Foreign,
+struct Piece<'a> {
+    #[serde(borrow, default)]
+    r#type: Text<'a>,
+    #[serde(borrow)]
+    text: Option<&'a RawValue>,
+    #[serde(borrow)]
+    thinking: Option<&'a RawValue>,
+    #[serde(borrow)]
+    signature: Option<&'a RawValue>,
+    #[serde(borrow)]
+    partial_json: Option<&'a RawValue>,
+    #[serde(borrow)]
+    stop_reason: Option<Text<'a>>,
 }
 
 impl Parser {
-    pub(crate) fn event(
-        &mut self,
-        data: &str,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
-    ) -> Result<Flow, LlmError> {
+    pub(crate) fn event(&mut self, data: &str, viewer: &mut Viewer<'_>) -> Result<Flow, LlmError> {
         if data.trim() == "[DONE]" {
             self.ended = true; // some gateways end every wire so
             return Ok(Flow::Done);
         }
-        let event: Event = serde_json::from_str(data)
-            .map_err(|error| failure::from_unknown_event(data, &error))?;
-        match event {
-            Event::MessageStart { message } => {
-                self.model = message.model;
-                self.count(message.usage);
+        let event: Event<'_> = match serde_json::from_str(data) {
+            Ok(event) => event,
+            Err(_) if is_foreign(data) => return Ok(Flow::More),
+            Err(error) => return Err(failure::from_unknown_event(data, &error)),
+        };
+        let Event { r#type, index, delta, content_block, message, usage, .. } = event;
+        match &*r#type {
+            "content_block_delta" => {
+                self.extend(place(index)?, delta.ok_or_else(without_content)?, viewer)?;
             }
-            Event::ContentBlockStart { index, content_block } => {
-                self.begin(index, content_block, on_delta);
+            "content_block_start" => {
+                self.begin(place(index)?, content_block.ok_or_else(without_content)?, viewer)?;
             }
-            Event::ContentBlockDelta { index, delta } => self.extend(index, delta, on_delta)?,
-            Event::MessageDelta { delta, usage } => {
-                self.stop = delta.stop_reason.as_deref().and_then(stop_reason).or(self.stop.take());
+            "content_block_stop" => self.end(place(index)?, viewer),
+            "message_start" => {
+                if let Some(Start { model, usage }) = message {
+                    self.model = filled(model).map(Cow::into_owned).unwrap_or_default();
+                    self.count(usage);
+                }
+            }
+            "message_delta" => {
+                let word = delta.and_then(|delta| delta.stop_reason);
+                self.stop = word.as_deref().and_then(stop_reason).or(self.stop.take());
                 self.count(usage);
             }
-            Event::MessageStop => {
+            "message_stop" => {
                 self.ended = true;
                 return Ok(Flow::Done);
             }
-            Event::Error => return Err(failure::from_event(data)),
-            Event::ContentBlockStop | Event::Ping | Event::Foreign => {}
+            "error" => return Err(failure::from_event(data)),
+            "message" => {
+                self.document(data, viewer)?;
+                return Ok(Flow::Done);
+            }
+            _ if event.error.is_some() => return Err(failure::from_event(data)),
+            _ => {} // ping, and what is new
         }
         Ok(Flow::More)
+    }
+
+    /// Takes a reply that came in one piece.
+    pub(crate) fn document(&mut self, body: &str, viewer: &mut Viewer<'_>) -> Result<(), LlmError> {
+        let document: Event<'_> = serde_json::from_str(body)
+            .map_err(|error| failure::from_unknown_event(body, &error))?;
+        let Event { r#type, usage, model, content, stop_reason: word, error, .. } = document;
+        if error.is_some() || &*r#type == "error" {
+            return Err(failure::from_event(body));
+        }
+        self.model = filled(model).map(Cow::into_owned).unwrap_or_default();
+        self.stop = word.as_deref().and_then(stop_reason);
+        self.count(usage);
+        for (index, block) in (0..).zip(content.0) {
+            self.begin(index, block, viewer)?;
+            self.end(index, viewer);
+        }
+        self.ended = true;
+        Ok(())
     }
 
     fn count(&mut self, usage: Option<WireUsage>) {
@@ -162,73 +187,107 @@ impl Parser {
         }
     }
 
-    fn begin(&mut self, index: u64, block: NewBlock, on_delta: &mut (dyn FnMut(Delta) + Send)) {
-        let block = match block {
-            NewBlock::Text { text } => {
-                say(&text, Delta::Text, on_delta);
-                Block::Text(text)
+    fn begin(
+        &mut self,
+        index: u64,
+        block: NewBlock<'_>,
+        viewer: &mut Viewer<'_>,
+    ) -> Result<(), LlmError> {
+        if self.blocks.len() >= MAX_PARTS {
+            return Err(LlmError::broken(&format!("the reply has more than {MAX_PARTS} blocks")));
+        }
+        let Entry::Vacant(entry) = self.blocks.entry(index) else {
+            return Err(LlmError::broken(&format!("block {index} began twice")));
+        };
+        let NewBlock { r#type, text, thinking, signature, data, id, name, input } = block;
+        entry.insert(match &*r#type {
+            "text" => {
+                say(&text, Delta::Text, viewer);
+                Block::Text(text.0.into_owned())
             }
-            NewBlock::Thinking { thinking: text, signature } => {
-                say(&text, Delta::Reasoning, on_delta);
+            "thinking" => {
+                say(&thinking, Delta::Reasoning, viewer);
+                let (text, signature) = (thinking.0.into_owned(), signature.0.into_owned());
                 Block::Thinking { text, signature }
             }
-            NewBlock::RedactedThinking { data } => Block::Redacted(data),
-            NewBlock::ToolUse { id, name, input } => {
-                on_delta(Delta::Call { index, id: id.clone(), name: name.clone() });
-                let given = input.filter(|input| !input.is_empty());
+            "redacted_thinking" => Block::Redacted(data.0.into_owned()),
+            "tool_use" => {
+                viewer(Delta::Call {
+                    index,
+                    id: Cow::Borrowed(&id.0),
+                    name: Cow::Borrowed(&name.0),
+                });
+                let (id, name) = (id.0.into_owned(), name.0.into_owned());
                 Block::Call {
                     call: ToolCall { id, name, arguments: String::new() },
-                    given: given.map(|input| Value::Object(input).to_string()),
+                    given: input.and_then(given),
                 }
             }
-            NewBlock::Foreign => Block::Foreign,
-        };
-        self.blocks.insert(index, block);
+            _ => Block::Foreign,
+        });
+        Ok(())
     }
 
     fn extend(
         &mut self,
         index: u64,
-        delta: BlockDelta,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
+        delta: Piece<'_>,
+        viewer: &mut Viewer<'_>,
     ) -> Result<(), LlmError> {
         let block = self.blocks.get_mut(&index).ok_or_else(|| {
             LlmError::broken(&format!("a delta came for block {index}, which never began"))
         })?;
-        match (block, delta) {
-            (Block::Text(whole), BlockDelta::Text { text }) => {
-                whole.push_str(&text);
-                say(&text, Delta::Text, on_delta);
+        let Piece { r#type, text, thinking, signature, partial_json, stop_reason: _ } = delta;
+        match (&*r#type, block) {
+            ("text_delta", Block::Text(whole)) => {
+                let text = read(text, &mut self.buffer)?;
+                whole.push_str(text);
+                say(text, Delta::Text, viewer);
             }
-            (Block::Thinking { text, .. }, BlockDelta::Thinking { thinking }) => {
-                text.push_str(&thinking);
-                say(&thinking, Delta::Reasoning, on_delta);
+            ("thinking_delta", Block::Thinking { text: whole, .. }) => {
+                let text = read(thinking, &mut self.buffer)?;
+                whole.push_str(text);
+                say(text, Delta::Reasoning, viewer);
             }
-            (Block::Thinking { signature: whole, .. }, BlockDelta::Signature { signature }) => {
-                whole.push_str(&signature);
+            ("signature_delta", Block::Thinking { signature: whole, .. }) => {
+                whole.push_str(read(signature, &mut self.buffer)?);
             }
-            (Block::Call { call, .. }, BlockDelta::Arguments { partial_json }) => {
-                call.arguments.push_str(&partial_json);
-                say(&partial_json, |fragment| Delta::Arguments { index, fragment }, on_delta);
+            ("input_json_delta", Block::Call { call, .. }) => {
+                let text = read(partial_json, &mut self.buffer)?;
+                call.arguments.push_str(text);
+                say(text, |fragment| Delta::Arguments { index, fragment }, viewer);
             }
-            (Block::Foreign, _) | (_, BlockDelta::Foreign) => {}
             (
+                kind @ ("text_delta" | "thinking_delta" | "signature_delta" | "input_json_delta"),
                 Block::Text(_) | Block::Thinking { .. } | Block::Redacted(_) | Block::Call { .. },
-                BlockDelta::Text { .. }
-                | BlockDelta::Thinking { .. }
-                | BlockDelta::Signature { .. }
-                | BlockDelta::Arguments { .. },
             ) => {
                 return Err(LlmError::broken(&format!(
-                    "a delta came for block {index}, which is of another kind"
+                    "a {kind} came for block {index}, which is of another kind"
                 )));
             }
+            // A block we never asked for, or a kind of delta that is new.
+            (_, _) => {}
         }
         Ok(())
     }
 
+    /// A block is whole: arguments that came with its start are so no longer in doubt.
+    fn end(&mut self, index: u64, viewer: &mut Viewer<'_>) {
+        if let Some(Block::Call { call, given }) = self.blocks.get_mut(&index)
+            && call.arguments.is_empty()
+            && let Some(whole) = given.take()
+        {
+            viewer(Delta::Arguments { index, fragment: Cow::Borrowed(&whole) });
+            call.arguments = whole;
+        }
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.stop.is_some()
+    }
+
     pub(crate) fn finish(self) -> Result<Reply, LlmError> {
-        let Self { model, usage, stop, ended, blocks } = self;
+        let Self { model, usage, stop, ended, blocks, buffer: _ } = self;
         let mut parts = Parts { stop, usage, model, ended, ..Parts::default() };
         for block in blocks.into_values() {
             match block {
@@ -250,9 +309,54 @@ impl Parser {
     }
 }
 
+/// Arguments that came with the start of a call; an empty object says that pieces follow.
+fn given(input: &RawValue) -> Option<String> {
+    let inner = input.get().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    match inner.map(str::trim) {
+        Some("") => None,
+        Some(_) | None => Some(input.get().to_owned()),
+    }
+}
+
+fn place(index: Count) -> Result<u64, LlmError> {
+    index.0.ok_or_else(|| LlmError::broken("an event of a block does not say of which"))
+}
+
+fn without_content() -> LlmError {
+    LlmError::broken("an event of a block has no content")
+}
+
+/// Whether an event that does not read as one of ours is of a kind we do not know.
+fn is_foreign(data: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(borrow)]
+        r#type: Text<'a>,
+        #[serde(borrow)]
+        error: Option<&'a RawValue>,
+    }
+    const OURS: &[&str] = &[
+        "",
+        "content_block_delta",
+        "content_block_start",
+        "content_block_stop",
+        "error",
+        "message",
+        "message_delta",
+        "message_start",
+        "message_stop",
+    ];
+    let kind: Option<Kind<'_>> = serde_json::from_str(data).ok();
+    kind.is_some_and(|kind| kind.error.is_none() && !OURS.contains(&&*kind.r#type))
+}
+
+fn read<'t>(raw: Option<&'t RawValue>, buffer: &'t mut String) -> Result<&'t str, LlmError> {
+    raw.map_or(Ok(""), |raw| said(raw, buffer))
+}
+
 /// Tells a viewer, unless there is nothing to tell.
-fn say(text: &str, delta: impl FnOnce(String) -> Delta, on_delta: &mut (dyn FnMut(Delta) + Send)) {
+fn say<'t>(text: &'t str, delta: impl FnOnce(Cow<'t, str>) -> Delta<'t>, viewer: &mut Viewer<'_>) {
     if !text.is_empty() {
-        on_delta(delta(text.to_owned()));
+        viewer(delta(Cow::Borrowed(text)));
     }
 }

@@ -1,12 +1,13 @@
 //! How a request is written for OpenAI Chat Completions.
 
-use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
+use std::borrow::Cow;
 
-use crate::endpoint::{Dialect, OutputCap};
+use serde::Serialize;
+
+use crate::dialect::{Dialect, Echo, Field, OutputCap};
 use crate::message::{Content, Message, Reasoning, Request, ToolChoice, ToolResult, ToolSpec};
 use crate::wire::Mode;
-use crate::wire::reply::Shown;
+use crate::wire::reply::{Shown, shown_name};
 
 /// The whole body. The messages stand last, so that a longer conversation begins
 /// with the bytes of a shorter one.
@@ -17,25 +18,31 @@ pub(crate) fn body(request: &Request, dialect: Dialect, mode: Mode) -> serde_jso
         OutputCap::MaxTokens => (None, cap),
     };
     let streaming = mode == Mode::Stream;
-    serde_json::to_vec(&Body {
+    let counting = streaming && dialect.stream_options == Field::Sent;
+    let effort = request.reasoning_effort.as_deref();
+    let body = Body {
         model: &request.model,
         max_completion_tokens,
         max_tokens,
-        temperature: request.temperature,
-        reasoning_effort: request.reasoning_effort.as_deref(),
+        temperature: request.temperature.filter(|_| dialect.temperature == Field::Sent),
+        reasoning_effort: effort.filter(|_| dialect.reasoning_effort == Field::Sent),
         stream: streaming,
-        stream_options: streaming.then_some(StreamOptions { include_usage: true }),
+        stream_options: counting.then_some(StreamOptions { include_usage: true }),
         tools: request.tools.iter().map(tool).collect(),
         tool_choice: choice(request),
-        messages: messages(request, dialect)?,
-    })
+        messages: turns(request, dialect),
+    };
+    let mut bytes = Vec::with_capacity(super::super::size(request));
+    serde_json::to_writer(&mut bytes, &body)?;
+    Ok(bytes)
 }
 
 /// One text for each message on the wire, the system prompt first.
-pub(crate) fn messages(
-    request: &Request,
-    dialect: Dialect,
-) -> serde_json::Result<Vec<Box<RawValue>>> {
+pub(crate) fn messages(request: &Request, dialect: Dialect) -> serde_json::Result<Vec<String>> {
+    turns(request, dialect).iter().map(serde_json::to_string).collect()
+}
+
+fn turns(request: &Request, dialect: Dialect) -> Vec<Turn<'_>> {
     let mut turns = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
         turns.push(Turn::System { content: &request.system });
@@ -52,14 +59,17 @@ pub(crate) fn messages(
                 }
                 turns.push(Turn::Assistant {
                     content: text, // null when there are only calls (KERN-09)
-                    reasoning_content: dialect.echo_reasoning.then(|| thoughts(reasoning)),
+                    reasoning_content: (dialect.echo_reasoning == Echo::ReasoningContent)
+                        .then(|| thoughts(reasoning)),
+                    reasoning: (dialect.echo_reasoning == Echo::Reasoning)
+                        .then(|| thoughts(reasoning)),
                     tool_calls: calls
                         .iter()
                         .map(|call| Call {
                             id: &call.id,
                             r#type: "function",
                             function: Function {
-                                name: &call.name,
+                                name: shown_name(&call.name),
                                 arguments: Shown::of(&call.arguments).text(),
                             },
                         })
@@ -69,7 +79,7 @@ pub(crate) fn messages(
             Message::ToolResults { results } => turns.extend(results.iter().map(result)),
         }
     }
-    turns.iter().map(to_raw_value).collect()
+    turns
 }
 
 #[derive(Serialize)]
@@ -90,7 +100,7 @@ struct Body<'a> {
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_choice: Option<Choice<'a>>,
-    messages: Vec<Box<RawValue>>,
+    messages: Vec<Turn<'a>>,
 }
 
 #[derive(Serialize)]
@@ -135,7 +145,9 @@ enum Turn<'a> {
     Assistant {
         content: Option<&'a str>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        reasoning_content: Option<String>,
+        reasoning_content: Option<Cow<'a, str>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning: Option<Cow<'a, str>>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<Call<'a>>,
     },
@@ -168,7 +180,7 @@ struct Call<'a> {
 
 #[derive(Serialize)]
 struct Function<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     arguments: &'a str,
 }
 
@@ -205,14 +217,17 @@ fn said(content: &[Content]) -> Option<Said<'_>> {
     }
 }
 
-fn thoughts(reasoning: &[Reasoning]) -> String {
-    reasoning
-        .iter()
-        .map(|block| match block {
-            Reasoning::Text { text } | Reasoning::Thinking { text, signature: _ } => text.as_str(),
+fn thoughts(reasoning: &[Reasoning]) -> Cow<'_, str> {
+    fn text(block: &Reasoning) -> &str {
+        match block {
+            Reasoning::Text { text } | Reasoning::Thinking { text, signature: _ } => text,
             Reasoning::Redacted { data: _ } => "",
-        })
-        .collect()
+        }
+    }
+    match reasoning {
+        [one] => Cow::Borrowed(text(one)),
+        many => many.iter().map(text).collect(),
+    }
 }
 
 /// This wire has no mark for a failed tool: the content says it.

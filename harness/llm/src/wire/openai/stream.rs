@@ -1,16 +1,20 @@
-//! A streamed reply of OpenAI Chat Completions.
+//! A reply of OpenAI Chat Completions, in events or as one document: a document is one
+//! event that says everything.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use super::usage::{WireUsage, stop_reason};
-use crate::delta::Delta;
-use crate::error::LlmError;
+use super::calls::{CallPiece, Calls};
+use super::usage::WireUsage;
+use crate::delta::{Delta, Viewer};
+use crate::error::{ErrorKind, LlmError};
 use crate::failure;
-use crate::message::{Reasoning, Reply, StopReason, ToolCall, Usage};
+use crate::message::{Reasoning, Reply, StopReason, Usage};
 use crate::wire::Flow;
-use crate::wire::reply::Parts;
+use crate::wire::json::{Bounded, Count, Part, Text, filled, parts, said};
+use crate::wire::reply::{Parts, stop_reason};
 
 /// What has come so far.
 #[derive(Debug, Default)]
@@ -22,161 +26,200 @@ pub struct Parser {
     text: String,
     thoughts: String,
     refused: bool,
-    /// Calls by the provider's index, which may leave gaps.
-    calls: BTreeMap<u64, PartialCall>,
+    calls: Calls,
+    /// For the unescaped text of a piece.
+    buffer: String,
 }
 
-#[derive(Debug, Default)]
-struct PartialCall {
-    id: String,
-    name: String,
-    arguments: String,
-    shown: bool,
-}
+/// How deep parts may stand in parts.
+const DEPTH: usize = 4;
 
 #[derive(Deserialize)]
-struct Chunk {
-    model: Option<String>,
-    #[serde(default)]
-    choices: Vec<Choice>,
+struct Chunk<'a> {
+    #[serde(borrow)]
+    model: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    choices: Bounded<Choice<'a>>,
     usage: Option<WireUsage>,
-    error: Option<serde::de::IgnoredAny>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    /// `error` in older servers' error events.
+    #[serde(borrow)]
+    object: Option<Text<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Choice {
+struct Choice<'a> {
     #[serde(default)]
-    index: u64,
-    delta: Option<Piece>,
-    finish_reason: Option<String>,
+    index: Count,
+    #[serde(borrow)]
+    delta: Option<Piece<'a>>,
+    /// What a document has in place of a delta.
+    #[serde(borrow)]
+    message: Option<Piece<'a>>,
+    #[serde(borrow)]
+    finish_reason: Option<Text<'a>>,
+    /// Moonshot counts here.
+    usage: Option<WireUsage>,
+    /// `OpenRouter` puts an upstream's error here.
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Piece {
-    content: Option<String>,
-    refusal: Option<String>,
-    reasoning_content: Option<String>,
-    tool_calls: Option<Vec<CallPiece>>,
-}
-
-#[derive(Deserialize)]
-struct CallPiece {
-    index: Option<u64>,
-    id: Option<String>,
-    function: Option<FunctionPiece>,
-}
-
-#[derive(Deserialize)]
-struct FunctionPiece {
-    name: Option<String>,
-    arguments: Option<String>,
+struct Piece<'a> {
+    /// A text, or (Mistral's reasoning models) a list of parts.
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    refusal: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reasoning_content: Option<&'a RawValue>,
+    #[serde(borrow)]
+    reasoning: Option<&'a RawValue>,
+    #[serde(borrow)]
+    tool_calls: Option<Bounded<CallPiece<'a>>>,
 }
 
 impl Parser {
-    pub(crate) fn event(
-        &mut self,
-        data: &str,
-        on_delta: &mut (dyn FnMut(Delta) + Send),
-    ) -> Result<Flow, LlmError> {
+    pub(crate) fn event(&mut self, data: &str, viewer: &mut Viewer<'_>) -> Result<Flow, LlmError> {
         if data.trim() == "[DONE]" {
             self.ended = true;
             return Ok(Flow::Done);
         }
-        let chunk: Chunk =
-            serde_json::from_str(data).map_err(|error| LlmError::not_understood(&error, data))?;
-        if chunk.error.is_some() {
+        let chunk: Chunk<'_> = serde_json::from_str(data)
+            .map_err(|error| failure::from_unknown_event(data, &error))?;
+        if says_something(chunk.error) || chunk.object.as_deref() == Some("error") {
             return Err(failure::from_event(data));
         }
-        if let Some(model) = chunk.model.filter(|model| !model.is_empty()) {
-            self.model = model;
+        if let Some(model) = filled(chunk.model)
+            && self.model != model
+        {
+            self.model = model.into_owned();
         }
         if let Some(usage) = chunk.usage {
-            self.usage = usage.into(); // totals: the last one holds
+            usage.replace_in(&mut self.usage);
         }
         // We ask for one choice; another one would be somebody else's answer.
-        for choice in chunk.choices.into_iter().filter(|choice| choice.index == 0) {
-            if let Some(piece) = choice.delta {
-                self.extend(piece, on_delta);
-            }
-            if let Some(stop) = choice.finish_reason.as_deref().and_then(stop_reason) {
-                self.stop = Some(stop);
-            }
+        for choice in chunk.choices.0.into_iter().filter(|choice| choice.index.0.unwrap_or(0) == 0)
+        {
+            self.choose(choice, viewer)?;
         }
         Ok(Flow::More)
     }
 
-    fn extend(&mut self, piece: Piece, on_delta: &mut (dyn FnMut(Delta) + Send)) {
-        let Piece { content, refusal, reasoning_content, tool_calls } = piece;
-        if let Some(text) = filled(reasoning_content) {
-            self.thoughts.push_str(&text);
-            on_delta(Delta::Reasoning(text));
+    /// Takes a reply that came in one piece.
+    pub(crate) fn document(&mut self, body: &str, viewer: &mut Viewer<'_>) -> Result<(), LlmError> {
+        self.event(body, viewer)?;
+        self.ended = true;
+        Ok(())
+    }
+
+    fn choose(&mut self, choice: Choice<'_>, viewer: &mut Viewer<'_>) -> Result<(), LlmError> {
+        let Choice { index: _, delta, message, finish_reason, usage, error } = choice;
+        if let Some(error) = error.filter(|error| says_something(Some(error))) {
+            return Err(failure::from_event(error.get()));
         }
-        if let Some(text) = filled(content) {
-            self.text.push_str(&text);
-            on_delta(Delta::Text(text));
+        if let Some(usage) = usage {
+            usage.replace_in(&mut self.usage);
         }
-        if let Some(text) = filled(refusal) {
-            self.refused = true;
-            self.text.push_str(&text);
-            on_delta(Delta::Text(text));
+        if let Some(piece) = delta.or(message) {
+            self.extend(piece, viewer)?;
         }
-        for call in tool_calls.unwrap_or_default() {
-            self.extend_call(call, on_delta);
+        match finish_reason.as_deref() {
+            Some("error") => {
+                let words = "the provider ended the reply with an error and gave no reason";
+                Err(LlmError { status: Some(200), ..LlmError::new(ErrorKind::Server, words) })
+            }
+            word => {
+                self.stop = word.and_then(stop_reason).or(self.stop.take());
+                Ok(())
+            }
         }
     }
 
-    fn extend_call(&mut self, piece: CallPiece, on_delta: &mut (dyn FnMut(Delta) + Send)) {
-        let CallPiece { index, id, function } = piece;
-        let id = filled(id);
-        let index = index.unwrap_or_else(|| self.index_of(id.as_deref()));
-        let (name, arguments) = function
-            .map_or((None, None), |function| (filled(function.name), filled(function.arguments)));
-        let call = self.calls.entry(index).or_default();
-        // Some servers repeat id and name with each piece: the first ones hold.
-        if call.id.is_empty() {
-            call.id = id.unwrap_or_default();
+    fn extend(&mut self, piece: Piece<'_>, viewer: &mut Viewer<'_>) -> Result<(), LlmError> {
+        let Piece { content, refusal, reasoning_content, reasoning, tool_calls } = piece;
+        // Those who write both names write the same text under both.
+        if let Some(thoughts) = reasoning_content.filter(|raw| raw.get() != "\"\"").or(reasoning) {
+            self.think(thoughts, DEPTH, viewer)?;
         }
-        if call.name.is_empty() {
-            call.name = name.unwrap_or_default();
+        if let Some(words) = content {
+            self.say(words, viewer)?;
         }
-        if !call.shown && !call.name.is_empty() {
-            call.shown = true;
-            on_delta(Delta::Call {
-                index,
-                id: call_id(call.id.clone(), index),
-                name: call.name.clone(),
-            });
+        if let Some(words) = refusal {
+            let before = self.text.len();
+            self.say(words, viewer)?;
+            self.refused |= self.text.len() > before;
         }
-        if let Some(fragment) = arguments {
-            call.arguments.push_str(&fragment);
-            on_delta(Delta::Arguments { index, fragment });
+        for call in tool_calls.unwrap_or_default().0 {
+            self.calls.extend(call, viewer)?;
         }
+        Ok(())
     }
 
-    /// For servers that number nothing: an id we have not seen is the next call, all
-    /// else belongs to the last one.
-    fn index_of(&self, id: Option<&str>) -> u64 {
-        let last = self.calls.last_key_value();
-        match (last, id) {
-            (None, _) => 0,
-            (Some((index, call)), Some(id)) if call.id != id => index.saturating_add(1),
-            (Some((index, _)), _) => *index,
+    fn say(&mut self, words: &RawValue, viewer: &mut Viewer<'_>) -> Result<(), LlmError> {
+        let Some(parts) = parts(words)? else { return self.say_text(words, viewer) };
+        for Part { text, thinking } in parts {
+            if let Some(thoughts) = thinking {
+                self.think(thoughts, DEPTH, viewer)?;
+            }
+            if let Some(text) = text {
+                self.say_text(text, viewer)?;
+            }
         }
+        Ok(())
+    }
+
+    fn say_text(&mut self, text: &RawValue, viewer: &mut Viewer<'_>) -> Result<(), LlmError> {
+        let text = said(text, &mut self.buffer)?;
+        if !text.is_empty() {
+            self.text.push_str(text);
+            viewer(Delta::Text(Cow::Borrowed(text)));
+        }
+        Ok(())
+    }
+
+    fn think(
+        &mut self,
+        thoughts: &RawValue,
+        depth: usize,
+        viewer: &mut Viewer<'_>,
+    ) -> Result<(), LlmError> {
+        let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
+        if let Some(parts) = parts(thoughts)? {
+            for Part { text, thinking } in parts {
+                if let Some(part) = thinking.or(text) {
+                    self.think(part, depth, viewer)?;
+                }
+            }
+            return Ok(());
+        }
+        let text = said(thoughts, &mut self.buffer)?;
+        if !text.is_empty() {
+            self.thoughts.push_str(text);
+            viewer(Delta::Reasoning(Cow::Borrowed(text)));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn is_whole(&self) -> bool {
+        self.stop.is_some()
     }
 
     pub(crate) fn finish(self) -> Result<Reply, LlmError> {
-        let Self { model, usage, stop, ended, text, thoughts, refused, calls } = self;
-        let reasoning = filled(Some(thoughts)).map(|text| Reasoning::Text { text });
-        let calls = calls.into_iter().map(|(index, call)| ToolCall {
-            id: call_id(call.id, index),
-            name: call.name,
-            arguments: call.arguments,
-        });
+        let Self { model, usage, stop, ended, text, thoughts, refused, calls, buffer: _ } = self;
+        let reasoning = (!thoughts.is_empty()).then_some(Reasoning::Text { text: thoughts });
+        let stop = match stop {
+            Some(_) if refused => Some(StopReason::Refusal),
+            None if refused && ended => Some(StopReason::Refusal),
+            stop => stop,
+        };
         Parts {
             text,
             reasoning: reasoning.into_iter().collect(),
-            calls: calls.collect(),
-            stop: if refused { Some(StopReason::Refusal) } else { stop },
+            calls: calls.finish(),
+            stop,
             usage,
             model,
             ended,
@@ -185,11 +228,7 @@ impl Parser {
     }
 }
 
-/// The provider's id of a call, or one made from its place for servers without ids.
-pub(super) fn call_id(id: String, index: u64) -> String {
-    if id.is_empty() { format!("call_{index}") } else { id }
-}
-
-fn filled(text: Option<String>) -> Option<String> {
-    text.filter(|text| !text.is_empty())
+/// Some servers write an error into each event, and mean none.
+fn says_something(error: Option<&RawValue>) -> bool {
+    error.is_some_and(|error| !matches!(error.get(), "null" | "\"\"" | "{}" | "false" | "[]"))
 }

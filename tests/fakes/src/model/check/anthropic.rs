@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Found;
+use super::{Found, marks};
 use crate::model::captured::Captured;
 use crate::model::wire::signature;
 
@@ -34,7 +34,12 @@ pub(super) fn check(request: &Captured, found: &mut Found) {
     if let Some(system) = body.get("system") {
         blocks(system, &["text"], "system", found);
     }
+    if let Some(temperature) = body.get("temperature") {
+        let fits = temperature.as_f64().is_some_and(|value| (0.0..=1.0).contains(&value));
+        found.unless(fits, "legal", "temperature is not between 0 and 1");
+    }
     tools(request, found);
+    marks::check(body, found);
     for (place, message) in body["messages"].as_array().into_iter().flatten().enumerate() {
         let place = format!("message {place}");
         found.only(message, &["role", "content"], &place);
@@ -51,15 +56,25 @@ pub(super) fn check(request: &Captured, found: &mut Found) {
 }
 
 fn thinking(body: &Value, cap: u64, found: &mut Found) {
-    let Some(budget) = body["thinking"]["budget_tokens"].as_u64() else { return };
+    let Some(thinking) = body.get("thinking") else { return };
+    let kind = thinking["type"].as_str().unwrap_or_default();
+    if kind != "enabled" {
+        let known = matches!(kind, "disabled" | "adaptive");
+        found.unless(known, "legal", format!("thinking has the type {kind:?}"));
+        return;
+    }
+    let budget = thinking["budget_tokens"].as_u64().unwrap_or(0);
     found.unless(budget >= 1024, "legal", "thinking.budget_tokens is below 1024");
     found.unless(cap > budget, "legal", "max_tokens is not above thinking.budget_tokens");
-    let plain = body.get("temperature").is_none_or(|value| *value == json!(1));
+    let plain = body.get("temperature").is_none_or(|value| value.as_f64() == Some(1.0));
     found.unless(plain, "legal", "a temperature is set while thinking");
+    found.unless(body.get("top_k").is_none(), "legal", "top_k is set while thinking");
+    let forced = matches!(body["tool_choice"]["type"].as_str(), Some("any" | "tool"));
+    found.unless(!forced, "legal", "tool_choice forces a tool while thinking");
 }
 
 fn tools(request: &Captured, found: &mut Found) {
-    found.tool_names(request);
+    found.tools(request);
     for tool in request.body["tools"].as_array().into_iter().flatten() {
         let allowed = ["name", "description", "input_schema", "cache_control", "type"];
         found.only(tool, &allowed, "a tool");
@@ -70,9 +85,15 @@ fn tools(request: &Captured, found: &mut Found) {
             format!("input_schema of {} is no object schema", tool["name"]),
         );
     }
+    if let Some(choice) = request.body.get("tool_choice") {
+        let kind = choice["type"].as_str().unwrap_or_default();
+        let known = matches!(kind, "auto" | "any" | "none" | "tool");
+        found.unless(known, "legal", format!("tool_choice has the type {kind:?}"));
+        found.only(choice, &["type", "name", "disable_parallel_tool_use"], "tool_choice");
+    }
+    let called = request.conversation().iter().any(|one| !one.calls.is_empty());
     let offered = !request.tools().is_empty();
-    let chosen = request.body.get("tool_choice").is_some();
-    found.unless(offered || !chosen, "legal", "tool_choice is set without tools");
+    found.unless(offered || !called, "legal", "there are calls, and no tools are defined");
 }
 
 /// Content is a text that says something, or a list of blocks of these kinds that do.
@@ -96,27 +117,36 @@ fn blocks(content: &Value, kinds: &[&str], place: &str, found: &mut Found) {
 
 fn block(block: &Value, kind: &str, place: &str, found: &mut Found) {
     let text = |key: &str| block[key].as_str().unwrap_or_default();
-    match kind {
+    let fields: &[&str] = match kind {
         "text" => {
             let said = !text("text").trim().is_empty();
             found.unless(said, "never_empty", format!("{place} has an empty text block"));
+            &["type", "text", "cache_control"]
         }
         "thinking" => {
             let whole = text("signature") == signature(text("thinking"));
             let what = format!("{place} has a thinking block that is not as it was signed");
             found.unless(whole, "whole_thinking", what);
+            &["type", "thinking", "signature"]
         }
+        "redacted_thinking" => &["type", "data"],
         "tool_use" => {
             let what = format!("input of call {} is no object", text("id"));
             found.unless(block["input"].is_object(), "object_arguments", what);
+            found.tool_name(text("name"));
+            &["type", "id", "name", "input", "cache_control"]
         }
         "tool_result" => {
             if let Some(content) = block.get("content") {
                 self::blocks(content, &["text"], &format!("a result in {place}"), found);
             }
+            let error = block.get("is_error").is_none_or(Value::is_boolean);
+            found.unless(error, "legal", format!("is_error in {place} is neither true nor false"));
+            &["type", "tool_use_id", "content", "is_error", "cache_control"]
         }
-        _ => {}
-    }
+        _ => return,
+    };
+    found.only(block, fields, &format!("a block in {place}"));
 }
 
 /// In a user message, results stand before text.

@@ -38,6 +38,10 @@ pub(super) fn check(request: &Captured, found: &mut Found) {
     found.unless(capped <= 1, "legal", "the output cap is set twice");
     let streams = request.streams() || body.get("stream_options").is_none();
     found.unless(streams, "legal", "stream_options is set without stream");
+    if let Some(temperature) = body.get("temperature") {
+        let fits = temperature.as_f64().is_some_and(|value| (0.0..=2.0).contains(&value));
+        found.unless(fits, "legal", "temperature is not between 0 and 2");
+    }
     tools(request, found);
     for (place, message) in body["messages"].as_array().into_iter().flatten().enumerate() {
         let place = format!("message {place}");
@@ -58,7 +62,7 @@ pub(super) fn check(request: &Captured, found: &mut Found) {
 }
 
 fn tools(request: &Captured, found: &mut Found) {
-    found.tool_names(request);
+    found.tools(request);
     for tool in request.body["tools"].as_array().into_iter().flatten() {
         found.only(tool, &["type", "function"], "a tool");
         found.unless(tool["type"] == json!("function"), "legal", "a tool is no function");
@@ -66,9 +70,11 @@ fn tools(request: &Captured, found: &mut Found) {
         let name = &tool["function"]["name"];
         found.unless(object, "legal", format!("parameters of {name} are no object schema"));
     }
-    let offered = !request.tools().is_empty();
-    let chosen = request.body.get("tool_choice").is_some();
-    found.unless(offered || !chosen, "legal", "tool_choice is set without tools");
+    if let Some(choice) = request.body.get("tool_choice") {
+        let word = matches!(choice.as_str(), Some("none" | "auto" | "required"));
+        let named = choice["type"] == json!("function") && choice["function"]["name"].is_string();
+        found.unless(word || named, "legal", format!("tool_choice is {choice}"));
+    }
 }
 
 fn said(content: &Value, place: &str, found: &mut Found) {
@@ -76,6 +82,11 @@ fn said(content: &Value, place: &str, found: &mut Found) {
         Value::String(text) => !text.is_empty(),
         Value::Array(parts) => {
             let text = |part: &Value| part["text"].as_str().is_some_and(|text| !text.is_empty());
+            for part in parts {
+                found.only(part, &["type", "text"], &format!("a part of {place}"));
+                let what = format!("{place} has a part of type {}", part["type"]);
+                found.unless(part["type"] == json!("text"), "legal", what);
+            }
             !parts.is_empty() && parts.iter().all(text)
         }
         _ => false,
@@ -96,6 +107,12 @@ fn assistant(message: &Value, place: &str, found: &mut Found) {
         found.unless(!calls.is_empty(), "never_empty", format!("{place} has an empty tool_calls"));
         for call in calls {
             found.only(call, &["id", "type", "function"], "a call");
+            found.only(&call["function"], &["name", "arguments"], "a call's function");
+            found.unless(call["type"] == json!("function"), "legal", "a call is no function");
+            found.tool_name(call["function"]["name"].as_str().unwrap_or_default());
+            let id = call["id"].as_str().unwrap_or_default();
+            let short = id.len() <= 40;
+            found.unless(short, "unique_ids", format!("the id {id} has more than 40 characters"));
             let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
             let parsed: Option<Value> = serde_json::from_str(arguments).ok();
             let object = parsed.is_some_and(|value| value.is_object());

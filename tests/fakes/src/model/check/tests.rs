@@ -1,24 +1,18 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::model::captured::Text;
+use crate::model::reply::{Play, Reply};
 
 fn captured(wire: Wire, body: &Value) -> Captured {
-    let headers = match wire {
-        Wire::Anthropic => vec![("x-api-key", "sk-secret"), ("anthropic-version", "2023-06-01")],
-        Wire::OpenAi => vec![("authorization", "Bearer sk-secret")],
+    let key = match wire {
+        Wire::Anthropic => ("x-api-key", "sk-secret"),
+        Wire::OpenAi => ("authorization", "Bearer sk-secret"),
     };
+    let headers = [key, ("anthropic-version", "2023-06-01"), ("content-type", "application/json")];
     let own = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    Captured {
-        number: 1,
-        nth: 1,
-        at: 0,
-        wire,
-        path: "/v1".to_owned(),
-        headers: headers.into_iter().map(own).collect(),
-        raw: body.to_string(),
-        body: body.clone(),
-        violations: Vec::new(),
-    }
+    let headers = headers.into_iter().map(own).collect();
+    Captured::new(wire, "/v1".to_owned(), headers, Text::new(body.to_string()), None)
 }
 
 fn anthropic(messages: &Value) -> Value {
@@ -192,4 +186,154 @@ fn a_key_stands_in_its_header_and_nowhere_else() {
     let body = openai(&json!([{"role": "user", "content": "my key is sk-secret"}]));
     let found = violations(&captured(Wire::OpenAi, &body));
     assert_eq!(found, ["no_key: the API key stands in the body"]);
+}
+
+/// What is wrong with a body on a wire, as it is told.
+fn told(wire: Wire, body: &Value) -> Vec<String> {
+    violations(&captured(wire, body))
+}
+
+#[test]
+fn no_more_than_four_cache_marks_stand_where_they_may() {
+    let mark = json!({"type": "ephemeral"});
+    let said = |text: &str| json!({"type": "text", "text": text, "cache_control": mark});
+    let marked = |count: usize| {
+        let blocks: Vec<Value> = (0..count).map(|n| said(&format!("t{n}"))).collect();
+        let mut body = anthropic(&json!([{"role": "user", "content": blocks}]));
+        body["system"] = json!([said("s")]);
+        body
+    };
+    assert_eq!(told(Wire::Anthropic, &marked(3)), [""; 0]);
+    assert_eq!(told(Wire::Anthropic, &marked(4)), ["cache_marks: there are 5 cache marks"]);
+    let signature = crate::model::wire::signature("t");
+    let thinking =
+        json!({"type": "thinking", "thinking": "t", "signature": signature, "cache_control": mark});
+    let messages = json!([hello(), {"role": "assistant", "content": [thinking, use_of("a")]},
+        {"role": "user", "content": [result_of("a")]}]);
+    assert_eq!(broken_a(&messages), ["cache_marks", "legal"]);
+    let mut odd = marked(1);
+    odd["system"][0]["cache_control"] = json!({"type": "forever"});
+    assert_eq!(
+        told(Wire::Anthropic, &odd),
+        [r#"cache_marks: system has the mark {"type":"forever"}"#]
+    );
+    let mut body = openai(&json!([{"role": "user", "content": [{"type": "text", "text": "t"}]}]));
+    body["messages"][0]["content"][0]["cache_control"] = mark.clone();
+    let found = told(Wire::OpenAi, &body);
+    assert_eq!(found, ["legal: a part of message 0 has an unknown field cache_control"]);
+}
+
+/// KERN-39
+#[test]
+fn thinking_has_a_budget_below_the_cap_and_neither_temperature_nor_a_forced_tool() {
+    let thinking = |change: &dyn Fn(&mut Value)| {
+        let mut body = anthropic(&json!([hello()]));
+        body["max_tokens"] = json!(4096);
+        body["thinking"] = json!({"type": "enabled", "budget_tokens": 2048});
+        change(&mut body);
+        told(Wire::Anthropic, &body)
+    };
+    assert_eq!(thinking(&|_| ()), [""; 0]);
+    let cap = thinking(&|body| body["max_tokens"] = json!(2048));
+    assert_eq!(cap, ["legal: max_tokens is not above thinking.budget_tokens"]);
+    let small = thinking(&|body| body["thinking"]["budget_tokens"] = json!(100));
+    assert_eq!(small, ["legal: thinking.budget_tokens is below 1024"]);
+    let warm = thinking(&|body| body["temperature"] = json!(0.2));
+    assert_eq!(warm, ["legal: a temperature is set while thinking"]);
+    let forced = thinking(&|body| body["tool_choice"] = json!({"type": "any"}));
+    assert_eq!(forced, ["legal: tool_choice forces a tool while thinking"]);
+}
+
+#[test]
+fn a_choice_names_a_tool_that_is_offered() {
+    let choosing = |choice: Value| {
+        let mut body = anthropic(&json!([hello()]));
+        body["tool_choice"] = choice;
+        told(Wire::Anthropic, &body)
+    };
+    assert_eq!(choosing(json!({"type": "tool", "name": "recall"})), [""; 0]);
+    assert_eq!(choosing(json!({"type": "none"})), [""; 0]);
+    let unknown = choosing(json!({"type": "tool", "name": "forget"}));
+    assert_eq!(unknown, ["legal: tool_choice names a tool that is not offered"]);
+    assert_eq!(choosing(json!({"type": "some"})), [r#"legal: tool_choice has the type "some""#]);
+    let mut body = openai(&json!([hello()]));
+    body["tool_choice"] = json!("none");
+    assert_eq!(told(Wire::OpenAi, &body), [""; 0]);
+    body["tools"] = json!([]);
+    assert_eq!(told(Wire::OpenAi, &body), ["legal: tool_choice is set without tools"]);
+}
+
+#[test]
+fn a_conversation_with_calls_defines_tools() {
+    let mut body = anthropic(&json!([hello(), {"role": "assistant", "content": [use_of("a")]},
+        {"role": "user", "content": [result_of("a")]}]));
+    body["tools"] = json!([]);
+    assert_eq!(told(Wire::Anthropic, &body), ["legal: there are calls, and no tools are defined"]);
+}
+
+#[test]
+fn openai_takes_no_long_id_and_no_temperature_above_two() {
+    let id = "x".repeat(41);
+    let messages = json!([hello(), calls(&[&id]), tool(&id)]);
+    assert_eq!(broken_o(&messages), ["unique_ids"]);
+    let mut body = openai(&json!([hello()]));
+    body["temperature"] = json!(2.5);
+    assert_eq!(told(Wire::OpenAi, &body), ["legal: temperature is not between 0 and 2"]);
+}
+
+/// The model's own thinking, remembered: what is signed is one thing, what is left out another.
+mod remembered {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::model::remembered::Remembered;
+
+    fn said(reply: &Reply) -> Remembered {
+        let mut said = Remembered::default();
+        let mut request = captured(Wire::Anthropic, &anthropic(&json!([hello()])));
+        request.number = 1;
+        let Play::Completion(completion) = &reply.play else { panic!("a completion") };
+        said.remember(&request, completion);
+        said
+    }
+
+    fn back(blocks: &Value, then: &Value) -> Vec<String> {
+        let said = said(&Reply::thinking("t").and_redacted("sealed").and_call("recall", json!({})));
+        let mut content = blocks.as_array().unwrap().clone();
+        content.push(use_of("toolu_1_0"));
+        let results = json!({"role": "user", "content": [result_of("toolu_1_0")]});
+        let mut messages = vec![hello(), json!({"role": "assistant", "content": content}), results];
+        messages.extend(then.as_array().unwrap().clone());
+        let body = anthropic(&Value::Array(messages));
+        rules(&whole_thinking(&captured(Wire::Anthropic, &body), &said))
+    }
+
+    fn thinking() -> Value {
+        let signature = crate::model::wire::signature("t");
+        json!({"type": "thinking", "thinking": "t", "signature": signature})
+    }
+
+    fn redacted(data: &str) -> Value {
+        json!({"type": "redacted_thinking", "data": data})
+    }
+
+    /// KERN-40
+    #[test]
+    fn all_of_it_comes_back_within_the_tool_loop() {
+        let now = |blocks: Value| back(&blocks, &json!([]));
+        assert_eq!(now(json!([thinking(), redacted("sealed")])), [""; 0]);
+        assert_eq!(now(json!([thinking()])), ["whole_thinking"]);
+        assert_eq!(now(json!([redacted("sealed")])), ["whole_thinking"]);
+        assert_eq!(now(json!([thinking(), redacted("Sealed")])), ["whole_thinking"]);
+        assert_eq!(now(json!([])), ["whole_thinking"]);
+    }
+
+    #[test]
+    fn an_earlier_turn_may_leave_it_out_and_not_change_it() {
+        let later = |blocks: Value| {
+            back(&blocks, &json!([{"role": "assistant", "content": "done"}, hello()]))
+        };
+        assert_eq!(later(json!([])), [""; 0]);
+        assert_eq!(later(json!([thinking()])), ["whole_thinking"]);
+    }
 }

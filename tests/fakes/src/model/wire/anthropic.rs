@@ -2,40 +2,33 @@
 
 use serde_json::{Value, json};
 
-use super::{Brings, Chunk, event, pieces, signature};
+use super::{Brings, Chunk, call_id, event, joined, pieces, signature};
 use crate::model::captured::Captured;
-use crate::model::reply::{Completion, Stop, Usage};
+use crate::model::reply::{Completion, Quirk, Stop, Usage};
 
 pub(super) fn events(completion: &Completion, request: &Captured, usage: Usage) -> Vec<Chunk> {
-    let mut stream = Stream { chunks: Vec::new(), index: 0, gap: completion.index_gap };
+    let mut stream = Stream { chunks: Vec::new(), index: 0, completion };
     let mut start = base(request);
     start["content"] = json!([]);
     start["stop_reason"] = Value::Null;
     start["usage"] = usage_of(Usage { output: 1, ..usage });
     stream.push(Brings::Other, &json!({"type": "message_start", "message": start}));
     stream.push(Brings::Other, &json!({"type": "ping"}));
-    if let Some(thinking) = &completion.thinking {
-        let delta = |piece: &str| json!({"type": "thinking_delta", "thinking": piece});
-        let mut deltas: Vec<Value> = pieces(thinking).into_iter().map(delta).collect();
-        deltas.push(json!({"type": "signature_delta", "signature": signature(thinking)}));
-        let block = json!({"type": "thinking", "thinking": "", "signature": ""});
-        stream.block(&block, deltas, Brings::Other);
-    }
+    stream.thoughts();
     if let Some(text) = &completion.text {
         let delta = |piece: &str| json!({"type": "text_delta", "text": piece});
-        let deltas = pieces(text).into_iter().map(delta).collect();
-        stream.block(&json!({"type": "text", "text": ""}), deltas, Brings::Text);
+        let deltas = pieces(text, completion).into_iter().map(delta).collect();
+        let block = stream.block(&json!({"type": "text", "text": ""}), deltas, Brings::Text);
+        stream.chunks.extend(block);
     }
-    for (place, (name, arguments)) in completion.calls.iter().enumerate() {
-        let delta = |piece: &str| json!({"type": "input_json_delta", "partial_json": piece});
-        let deltas = pieces(arguments).into_iter().map(delta).collect();
-        let id = call_id(request, place);
-        let block = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
-        stream.block(&block, deltas, Brings::Arguments);
-    }
+    stream.calls(request);
     let end = json!({"stop_reason": stop_reason(completion), "stop_sequence": null});
-    let usage = json!({"output_tokens": usage.output});
-    stream.push(Brings::Other, &json!({"type": "message_delta", "delta": end, "usage": usage}));
+    let told = if completion.has(Quirk::RunningUsage) {
+        usage_of(usage)
+    } else {
+        json!({"output_tokens": usage.output})
+    };
+    stream.push(Brings::Other, &json!({"type": "message_delta", "delta": end, "usage": told}));
     if !completion.without_end {
         stream.push(Brings::Other, &json!({"type": "message_stop"}));
     }
@@ -48,13 +41,14 @@ pub(super) fn document(completion: &Completion, request: &Captured, usage: Usage
         let signature = signature(thinking);
         content.push(json!({"type": "thinking", "thinking": thinking, "signature": signature}));
     }
+    content.extend(completion.redacted.iter().map(|data| redacted(data)));
     if let Some(text) = &completion.text {
         content.push(json!({"type": "text", "text": text}));
     }
     for (place, (name, arguments)) in completion.calls.iter().enumerate() {
         // One document cannot carry arguments that are no JSON: they come as a string.
         let input: Value = serde_json::from_str(arguments).unwrap_or_else(|_| json!(arguments));
-        let id = call_id(request, place);
+        let id = id(completion, request, place);
         content.push(json!({"type": "tool_use", "id": id, "name": name, "input": input}));
     }
     let mut document = base(request);
@@ -64,29 +58,72 @@ pub(super) fn document(completion: &Completion, request: &Captured, usage: Usage
     document
 }
 
-struct Stream {
+struct Stream<'a> {
     chunks: Vec<Chunk>,
     index: usize,
-    gap: bool,
+    completion: &'a Completion,
 }
 
-impl Stream {
+impl Stream<'_> {
     fn push(&mut self, brings: Brings, data: &Value) {
-        let name = data["type"].as_str();
-        self.chunks.push(Chunk { bytes: event(name, data), brings });
+        self.chunks.push(chunk(brings, data));
     }
 
-    fn block(&mut self, start: &Value, deltas: Vec<Value>, brings: Brings) {
+    fn thoughts(&mut self) {
+        if let Some(thinking) = &self.completion.thinking {
+            let delta = |piece: &str| json!({"type": "thinking_delta", "thinking": piece});
+            let mut deltas: Vec<Value> =
+                pieces(thinking, self.completion).into_iter().map(delta).collect();
+            deltas.push(json!({"type": "signature_delta", "signature": signature(thinking)}));
+            let start = json!({"type": "thinking", "thinking": "", "signature": ""});
+            let block = self.block(&start, deltas, Brings::Thinking);
+            self.chunks.extend(block);
+        }
+        for data in &self.completion.redacted {
+            let block = self.block(&redacted(data), Vec::new(), Brings::Thinking);
+            self.chunks.extend(block);
+        }
+    }
+
+    fn calls(&mut self, request: &Captured) {
+        let completion = self.completion;
+        let mut blocks = Vec::new();
+        for (place, (name, arguments)) in completion.calls.iter().enumerate() {
+            let delta = |piece: &str| json!({"type": "input_json_delta", "partial_json": piece});
+            let deltas = pieces(arguments, completion).into_iter().map(delta).collect();
+            let id = id(completion, request, place);
+            let start = json!({"type": "tool_use", "id": id, "name": name, "input": {}});
+            blocks.push(self.block(&start, deltas, Brings::Arguments));
+        }
+        self.chunks.extend(joined(blocks, completion.has(Quirk::Interleaved)));
+    }
+
+    /// The events of one block; the next one has the next index.
+    fn block(&mut self, start: &Value, deltas: Vec<Value>, brings: Brings) -> Vec<Chunk> {
         let index = self.index;
         let start = json!({"type": "content_block_start", "index": index, "content_block": start});
-        self.push(Brings::Other, &start);
-        for delta in deltas {
+        let delta = |delta: Value| {
             let delta = json!({"type": "content_block_delta", "index": index, "delta": delta});
-            self.push(brings, &delta);
-        }
-        self.push(Brings::Other, &json!({"type": "content_block_stop", "index": index}));
-        self.index += if self.gap { 2 } else { 1 };
+            chunk(brings, &delta)
+        };
+        let stop = json!({"type": "content_block_stop", "index": index});
+        self.index += if self.completion.has(Quirk::IndexGap) { 2 } else { 1 };
+        let start = chunk(Brings::Other, &start);
+        let stop = chunk(Brings::Other, &stop);
+        std::iter::once(start).chain(deltas.into_iter().map(delta)).chain([stop]).collect()
     }
+}
+
+fn chunk(brings: Brings, data: &Value) -> Chunk {
+    Chunk::new(brings, event(data["type"].as_str(), data))
+}
+
+fn redacted(data: &str) -> Value {
+    json!({"type": "redacted_thinking", "data": data})
+}
+
+fn id(completion: &Completion, request: &Captured, place: usize) -> String {
+    if completion.has(Quirk::EmptyIds) { String::new() } else { call_id(request, place) }
 }
 
 fn base(request: &Captured) -> Value {
@@ -104,16 +141,13 @@ fn usage_of(usage: Usage) -> Value {
     })
 }
 
-fn call_id(request: &Captured, place: usize) -> String {
-    format!("toolu_{}_{place}", request.number)
-}
-
 fn stop_reason(completion: &Completion) -> Value {
-    match completion.stop {
+    match &completion.stop {
         Stop::Fitting if completion.calls.is_empty() => json!("end_turn"),
         Stop::Fitting => json!("tool_use"),
         Stop::Length => json!("max_tokens"),
         Stop::Refusal => json!("refusal"),
         Stop::Missing => Value::Null,
+        Stop::Word(word) => json!(word),
     }
 }

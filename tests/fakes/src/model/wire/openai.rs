@@ -2,44 +2,39 @@
 
 use serde_json::{Value, json};
 
-use super::{Brings, Chunk, event, pieces};
+use super::{Brings, Chunk, call_id, event, joined, pieces};
 use crate::model::captured::Captured;
-use crate::model::reply::{Completion, Stop, Usage};
+use crate::model::reply::{Completion, Quirk, Stop, Usage};
 
 pub(super) fn events(completion: &Completion, request: &Captured, usage: Usage) -> Vec<Chunk> {
-    let mut stream = Stream { chunks: Vec::new(), request };
+    let mut stream = Stream { chunks: Vec::new(), request, completion, usage };
     stream.delta(Brings::Other, &json!({"role": "assistant", "content": null}));
-    for piece in completion.thinking.iter().flat_map(|text| pieces(text)) {
-        stream.delta(Brings::Other, &json!({"reasoning_content": piece}));
+    let reasoning = reasoning_field(completion);
+    for piece in completion.thinking.iter().flat_map(|text| pieces(text, completion)) {
+        stream.delta(Brings::Thinking, &json!({reasoning: piece}));
     }
-    for piece in completion.text.iter().flat_map(|text| pieces(text)) {
+    for piece in completion.text.iter().flat_map(|text| pieces(text, completion)) {
         let key = if completion.stop == Stop::Refusal { "refusal" } else { "content" };
         stream.delta(Brings::Text, &json!({key: piece}));
     }
-    for (place, (name, arguments)) in completion.calls.iter().enumerate() {
-        let index = if completion.index_gap { place * 2 + 1 } else { place };
-        let start = json!({
-            "index": index, "id": call_id(request, place), "type": "function",
-            "function": {"name": name, "arguments": ""},
-        });
-        stream.delta(Brings::Other, &json!({"tool_calls": [start]}));
-        for piece in pieces(arguments) {
-            let more = json!({"index": index, "function": {"arguments": piece}});
-            stream.delta(Brings::Arguments, &json!({"tool_calls": [more]}));
-        }
+    let calls = completion.calls.iter().enumerate();
+    let calls = calls.map(|(place, (name, arguments))| stream.call(place, name, arguments));
+    let calls = joined(calls.collect(), completion.has(Quirk::Interleaved));
+    for (brings, delta) in calls {
+        stream.delta(brings, &json!({"tool_calls": [delta]}));
     }
     if completion.stop != Stop::Missing {
-        stream.chunk(&json!([{"index": 0, "delta": {}, "finish_reason": stop_reason(completion)}]));
+        let end = json!([{"index": 0, "delta": {}, "finish_reason": stop_reason(completion)}]);
+        stream.chunk(Brings::Other, &end);
     }
-    if request.body["stream_options"]["include_usage"] == json!(true) {
+    if request.prompt.tells_usage {
         let mut last = base(request, "chat.completion.chunk");
         last["choices"] = json!([]);
         last["usage"] = usage_of(usage);
-        stream.chunks.push(Chunk { bytes: event(None, &last), brings: Brings::Other });
+        stream.chunks.push(Chunk::new(Brings::Other, event(None, &last)));
     }
     if !completion.without_end {
-        let done = b"data: [DONE]\n\n".to_vec();
-        stream.chunks.push(Chunk { bytes: done, brings: Brings::Other });
+        stream.chunks.push(Chunk::new(Brings::Other, "data: [DONE]\n\n"));
     }
     stream.chunks
 }
@@ -49,12 +44,12 @@ pub(super) fn document(completion: &Completion, request: &Captured, usage: Usage
     let mut message = json!({"role": "assistant", "content": null, "refusal": null});
     message[if refused { "refusal" } else { "content" }] = json!(completion.text);
     if let Some(thinking) = &completion.thinking {
-        message["reasoning_content"] = json!(thinking);
+        message[reasoning_field(completion)] = json!(thinking);
     }
     if !completion.calls.is_empty() {
         let call = |(place, (name, arguments)): (usize, &(String, String))| {
             json!({
-                "id": call_id(request, place), "type": "function",
+                "id": id(completion, request, place), "type": "function",
                 "function": {"name": name, "arguments": arguments},
             })
         };
@@ -70,21 +65,65 @@ pub(super) fn document(completion: &Completion, request: &Captured, usage: Usage
 struct Stream<'a> {
     chunks: Vec<Chunk>,
     request: &'a Captured,
+    completion: &'a Completion,
+    usage: Usage,
 }
 
 impl Stream<'_> {
-    fn delta(&mut self, brings: Brings, delta: &Value) {
-        self.chunk(&json!([{"index": 0, "delta": delta, "finish_reason": null}]));
-        if let Some(chunk) = self.chunks.last_mut() {
-            chunk.brings = brings;
+    /// The pieces of one call.
+    fn call(&self, place: usize, name: &str, arguments: &str) -> Vec<(Brings, Value)> {
+        let has = |quirk| self.completion.has(quirk);
+        let index = if has(Quirk::IndexGap) { place * 2 + 1 } else { place };
+        let id = id(self.completion, self.request, place);
+        let named = |arguments: &str| {
+            json!({
+                "index": index, "id": id, "type": "function",
+                "function": {"name": name, "arguments": arguments},
+            })
+        };
+        let more = |piece: &str| {
+            if has(Quirk::RepeatedNames) {
+                return named(piece);
+            }
+            json!({"index": index, "function": {"arguments": piece}})
+        };
+        let mut deltas = if has(Quirk::WholeCalls) {
+            vec![(Brings::Arguments, named(arguments))]
+        } else {
+            let pieces = pieces(arguments, self.completion).into_iter();
+            let pieces = pieces.map(|piece| (Brings::Arguments, more(piece)));
+            std::iter::once((Brings::Other, named(""))).chain(pieces).collect()
+        };
+        if has(Quirk::NoIndex) {
+            for delta in deltas.iter_mut().filter_map(|(_, delta)| delta.as_object_mut()) {
+                delta.remove("index");
+            }
         }
+        deltas
     }
 
-    fn chunk(&mut self, choices: &Value) {
+    fn delta(&mut self, brings: Brings, delta: &Value) {
+        let open = if self.completion.has(Quirk::EmptyFinish) { json!("") } else { Value::Null };
+        self.chunk(brings, &json!([{"index": 0, "delta": delta, "finish_reason": open}]));
+    }
+
+    fn chunk(&mut self, brings: Brings, choices: &Value) {
         let mut body = base(self.request, "chat.completion.chunk");
         body["choices"] = choices.clone();
-        self.chunks.push(Chunk { bytes: event(None, &body), brings: Brings::Other });
+        if self.completion.has(Quirk::RunningUsage) {
+            let output = (self.chunks.len() as u64).min(self.usage.output);
+            body["usage"] = usage_of(Usage { output, ..self.usage });
+        }
+        self.chunks.push(Chunk::new(brings, event(None, &body)));
     }
+}
+
+fn reasoning_field(completion: &Completion) -> &'static str {
+    if completion.has(Quirk::ReasoningField) { "reasoning" } else { "reasoning_content" }
+}
+
+fn id(completion: &Completion, request: &Captured, place: usize) -> String {
+    if completion.has(Quirk::EmptyIds) { String::new() } else { call_id(request, place) }
 }
 
 fn base(request: &Captured, object: &str) -> Value {
@@ -104,16 +143,13 @@ fn usage_of(usage: Usage) -> Value {
     })
 }
 
-fn call_id(request: &Captured, place: usize) -> String {
-    format!("call_{}_{place}", request.number)
-}
-
 fn stop_reason(completion: &Completion) -> Value {
-    match completion.stop {
+    match &completion.stop {
         Stop::Fitting if completion.calls.is_empty() => json!("stop"),
         Stop::Fitting => json!("tool_calls"),
         Stop::Length => json!("length"),
         Stop::Refusal => json!("content_filter"),
         Stop::Missing => Value::Null,
+        Stop::Word(word) => json!(word),
     }
 }
