@@ -1,4 +1,5 @@
-//! Documents that stay true: links that lead somewhere, settings that are the code's.
+//! Documents that stay true: links that lead somewhere, settings that are the code's,
+//! quoted code that is the code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -11,9 +12,12 @@ use crate::repository;
 const SETTINGS: &str = "docs/settings.md";
 /// What the names of our own variables begin with.
 const PREFIX: &str = "FOUNDRY_";
+/// Says above a block which file it quotes, by its path from the root.
+const QUOTED: &str = "<!-- from: ";
 
 /// Fails when a link of a Markdown file leads to no file or heading of the repository,
-/// or when docs/settings.md and the variables of the code differ.
+/// when docs/settings.md and the variables of the code differ, or when a quoted piece of
+/// a source file stands in it no more.
 ///
 /// # Errors
 /// Every such place, one a line.
@@ -28,6 +32,9 @@ pub fn links() -> anyhow::Result<()> {
         documents.iter().flat_map(|(file, text)| tree.dead_links(file, text)).collect();
     let settings = documents.get(Path::new(SETTINGS)).map_or("", String::as_str);
     faults.extend(settings_faults(settings, sources.values().map(String::as_str)));
+    for (file, text) in &documents {
+        faults.extend(quotation_faults(file, text, &sources));
+    }
     if faults.is_empty() {
         return Ok(());
     }
@@ -153,6 +160,34 @@ fn anchor(heading: &str) -> String {
         .collect()
 }
 
+/// Quoted blocks whose text is not in their file.
+fn quotation_faults(file: &Path, text: &str, sources: &BTreeMap<PathBuf, String>) -> Vec<String> {
+    let why = |source: &str, block: &str| match sources.get(Path::new(source)) {
+        None => Some("there is no such source file"),
+        Some(_) if block.is_empty() => Some("no block follows"),
+        Some(text) if text.contains(block) => None,
+        Some(_) => Some("the block below is not in that file"),
+    };
+    let quotations = text.lines().enumerate().filter_map(|(number, line)| {
+        let source = line.strip_prefix(QUOTED)?.strip_suffix(" -->")?;
+        Some((number + 1, source, block(text.lines().skip(number + 1))))
+    });
+    quotations
+        .filter_map(|(line, source, block)| {
+            Some(format!("{}:{line}: {source}: {}", file.display(), why(source, &block)?))
+        })
+        .collect()
+}
+
+/// The text of the block that begins with the first of these lines.
+fn block<'a>(mut lines: impl Iterator<Item = &'a str>) -> String {
+    if !lines.next().is_some_and(|line| line.starts_with("```")) {
+        return String::new();
+    }
+    let lines = lines.take_while(|line| !line.starts_with("```"));
+    lines.fold(String::new(), |all, line| format!("{all}{line}\n"))
+}
+
 /// Variables that are documented and of no code, or settings of a program that are not
 /// documented.
 fn settings_faults<'a>(document: &str, sources: impl Iterator<Item = &'a str>) -> Vec<String> {
@@ -231,6 +266,24 @@ mod tests {
     #[test]
     fn code_holds_no_links() {
         assert_eq!(dead("```sh\n[a](b)\n```\nIn `x[0](y)` there is none.\n"), [""; 0]);
+    }
+
+    #[test]
+    fn quoted_code_must_be_in_its_file() {
+        let sources = [(PathBuf::from("a.rs"), "fn a() {}\n\nfn b() {}\n".to_owned())].into();
+        let faults = |text: &str| quotation_faults(Path::new("docs/a.md"), text, &sources);
+        assert_eq!(faults("<!-- from: a.rs -->\n```rust\nfn b() {}\n```\n"), [""; 0]);
+        assert_eq!(
+            faults("<!-- from: a.rs -->\n```rust\nfn c() {}\n```\n"),
+            ["docs/a.md:1: a.rs: the block below is not in that file"]
+        );
+        assert_eq!(
+            faults("# A\n<!-- from: a.rs -->\n\n<!-- from: b.rs -->\n```rust\n```\n"),
+            [
+                "docs/a.md:2: a.rs: no block follows",
+                "docs/a.md:4: b.rs: there is no such source file",
+            ]
+        );
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use anyhow::Context as _;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::repository;
 
@@ -18,19 +19,60 @@ pub struct Figure {
     pub value: f64,
     /// What we aim at; `None` for a figure without a bar.
     pub bar: Option<f64>,
+    /// On which side of the bar the value is to be.
+    pub side: Side,
     /// Whether the value is within the bar.
     pub holds: bool,
+    /// What `value` is the median of, where it was measured more than once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<f64>,
+}
+
+/// On which side of its bar a value is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// Not above it.
+    AtMost,
+    /// Not below it.
+    AtLeast,
 }
 
 impl Figure {
     /// A figure that must not be above its bar.
     pub fn at_most(name: impl Into<String>, unit: &'static str, value: f64, bar: f64) -> Self {
-        Self { name: name.into(), unit, value, bar: Some(bar), holds: value <= bar }
+        Self::plain(name, unit, value).not_above(bar)
     }
 
     /// A figure that nothing is demanded of.
     pub fn plain(name: impl Into<String>, unit: &'static str, value: f64) -> Self {
-        Self { name: name.into(), unit, value, bar: None, holds: true }
+        Self {
+            name: name.into(),
+            unit,
+            value,
+            bar: None,
+            side: Side::AtMost,
+            holds: true,
+            samples: Vec::new(),
+        }
+    }
+
+    /// The median of these samples; nothing is demanded of it.
+    pub fn median(name: impl Into<String>, unit: &'static str, samples: Vec<f64>) -> Self {
+        let value = percentile(&mut samples.clone(), 0.5);
+        Self { samples, ..Self::plain(name, unit, value) }
+    }
+
+    /// The same figure, which must not be above this bar.
+    #[must_use]
+    pub fn not_above(self, bar: f64) -> Self {
+        Self { holds: self.value <= bar, bar: Some(bar), side: Side::AtMost, ..self }
+    }
+
+    /// The same figure, which must not be below this bar.
+    #[must_use]
+    pub fn not_below(self, bar: f64) -> Self {
+        Self { holds: self.value >= bar, bar: Some(bar), side: Side::AtLeast, ..self }
     }
 }
 
@@ -38,6 +80,9 @@ impl Figure {
 struct Report<'a> {
     machine: Machine,
     figures: &'a [Figure],
+    /// What is told beside the figures.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    beside: &'a Value,
 }
 
 #[derive(Serialize)]
@@ -50,10 +95,19 @@ struct Machine {
 
 /// Prints the figures and writes `target/bench/<name>.json`.
 pub fn publish(name: &str, figures: &[Figure]) -> anyhow::Result<()> {
+    publish_with(name, figures, &Value::Null)
+}
+
+/// The same, with more to tell beside the figures.
+pub fn publish_with(name: &str, figures: &[Figure], beside: &Value) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{:<58} {:>12} {:<8} {:>10}  holds", name, "value", "unit", "bar")?;
-    for Figure { name, unit, value, bar, holds } in figures {
-        let bar = bar.map_or_else(|| "-".to_owned(), |bar| format!("{bar:.2}"));
+    for Figure { name, unit, value, bar, side, holds, samples: _ } in figures {
+        let bar = match (bar, side) {
+            (None, _) => "-".to_owned(),
+            (Some(bar), Side::AtMost) => format!("{bar:.2}"),
+            (Some(bar), Side::AtLeast) => format!(">= {bar:.2}"),
+        };
         let holds = if *holds { "yes" } else { "NO" };
         writeln!(out, "{name:<58} {value:>12.2} {unit:<8} {bar:>10}  {holds}")?;
     }
@@ -61,7 +115,7 @@ pub fn publish(name: &str, figures: &[Figure]) -> anyhow::Result<()> {
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("failed to make {}", folder.display()))?;
     let file = folder.join(format!("{name}.json"));
-    let report = Report { machine: machine()?, figures };
+    let report = Report { machine: machine()?, figures, beside };
     std::fs::write(&file, serde_json::to_vec_pretty(&report)?)
         .with_context(|| format!("failed to write {}", file.display()))?;
     writeln!(out, "wrote {}", file.display())?;
@@ -116,6 +170,15 @@ mod tests {
         let mut samples = [5.0, 1.0, 4.0, 2.0, 3.0];
         assert_eq!(percentile(&mut samples, 0.5).to_bits(), 3.0_f64.to_bits());
         assert_eq!(percentile(&mut samples, 0.99).to_bits(), 5.0_f64.to_bits());
+    }
+
+    #[test]
+    fn a_figure_holds_on_its_side_of_the_bar_and_is_the_median_of_its_samples() {
+        let speed = |value| Figure::plain("speed", "MB/s", value).not_below(200.0).holds;
+        assert_eq!([speed(200.0), speed(199.0), speed(f64::NAN)], [true, false, false]);
+        let time = |samples| Figure::median("time", "ms", samples).not_above(2.0);
+        assert_eq!([time(vec![9.0, 1.0, 2.0]).holds, time(Vec::new()).holds], [true, false]);
+        assert_eq!(time(vec![9.0, 1.0, 2.0]).samples, [9.0, 1.0, 2.0]);
     }
 
     #[test]
