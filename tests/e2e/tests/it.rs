@@ -8,6 +8,8 @@ mod bad_input;
 mod coding;
 #[path = "it/faults.rs"]
 mod faults;
+#[path = "it/kernel.rs"]
+mod kernel;
 #[path = "it/life.rs"]
 mod life;
 #[path = "it/real_model.rs"]

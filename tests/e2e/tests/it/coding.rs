@@ -14,9 +14,9 @@ mod hosts;
 #[path = "coding/models.rs"]
 mod models;
 #[path = "coding/notes.rs"]
-mod notes;
+pub mod notes;
 #[path = "coding/play.rs"]
-mod play;
+pub mod play;
 #[path = "coding/processes.rs"]
 mod processes;
 #[path = "coding/published.rs"]
@@ -24,7 +24,7 @@ mod published;
 #[path = "coding/restart.rs"]
 mod restart;
 #[path = "coding/run.rs"]
-mod run;
+pub mod run;
 #[path = "coding/scope.rs"]
 mod scope;
 #[path = "coding/secrets.rs"]
@@ -34,4 +34,4 @@ mod spawned;
 #[path = "coding/standing.rs"]
 mod standing;
 #[path = "coding/world.rs"]
-mod world;
+pub mod world;
