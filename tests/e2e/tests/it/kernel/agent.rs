@@ -12,10 +12,11 @@ use crate::world::{DEADLINE, World, assert_whole};
 
 const AGENT: &str = "scout";
 /// The window that the provider has, in tokens.
-const WINDOW: u64 = 20_000;
-/// Memories, each looked up in a call of its own, and how many calls a turn makes.
-const MEMORIES: usize = 20;
-const CALLS: usize = 4;
+const WINDOW: u64 = 24_000;
+/// How often each turn of the cycle looks its own agent up, which has much to say about
+/// itself: together more than the window holds. No two turns make the same calls, which
+/// would be taken for a circle.
+const LOOKS: [usize; 4] = [3, 4, 5, 6];
 
 /// How much of the window the catalog tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,22 +54,19 @@ async fn outgrow(told: Told) -> Vec<(Lineage, u64)> {
     world.create(small(&model.url(), told)).await;
     let mut agent = World::quickstart_agent();
     agent.spec.model = Some("small".into());
+    agent.spec.tools = vec!["get_agent".to_owned()];
+    agent.spec.instructions = Some("Watch the tide at the third hour. ".repeat(140));
     world.create(agent).await;
     world.until_state(AGENT, AgentState::Running).await;
-    for number in 0..MEMORIES {
-        let text = format!("tide{number} {}", "was seen at the third hour ".repeat(200));
-        world.api.remember(AGENT, &text).await.unwrap();
-    }
     let pid = world.until_new_process(None).await;
-    let turns = MEMORIES / CALLS;
-    model.script((0..turns).map(look_up).chain([Reply::text("The tides are known.")]));
+    model.script(LOOKS.map(look_up).into_iter().chain([Reply::text("The tides are known.")]));
 
     let ended = |line: &LogLine| line.event.message.contains("The tides are known.");
     world.until_logged(AGENT, "the end of its cycle", ended).await;
     let lines = world.log(AGENT).await.unwrap();
     let compacted = lines.iter().filter(|line| line.event.kind == "compaction").count();
     assert!(compacted >= 1, "no line says that it was compacted");
-    let turns = i64::try_from(turns).unwrap() + 1;
+    let turns = i64::try_from(LOOKS.len()).unwrap() + 1;
     eventually("the run is recorded", DEADLINE, || async {
         let runs = world.api.list_runs(AGENT, None, None).await.map_err(|e| e.to_string())?;
         let run = runs.items.iter().find(|run| i64::from(run.turns) == turns);
@@ -88,14 +86,11 @@ async fn outgrow(told: Told) -> Vec<(Lineage, u64)> {
     seen
 }
 
-/// One turn: several memories are looked up.
-fn look_up(turn: usize) -> Reply {
-    let query = |number: usize| json!({"query": format!("tide{number}"), "limit": 1});
-    let first = turn * CALLS;
-    let more = first + 1..first + CALLS;
-    more.fold(Reply::call("recall", query(first)), |reply, number| {
-        reply.and_call("recall", query(number))
-    })
+/// One turn that looks so often.
+fn look_up(times: usize) -> Reply {
+    let itself = || json!({"agent_id": AGENT});
+    (1..times)
+        .fold(Reply::call("get_agent", itself()), |reply, _| reply.and_call("get_agent", itself()))
 }
 
 fn small(url: &str, told: Told) -> Model {
