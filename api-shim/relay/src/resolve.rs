@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use foundry_crds::Model;
 use foundry_crds::model::Provider;
-use foundry_llm::Wire;
+use foundry_llm::{Wire, wire_for};
 
 /// The model string that leaves the choice to Foundry.
 pub const AUTO: &str = "auto";
@@ -60,9 +60,15 @@ pub(crate) fn upstream_model(model: &Model) -> &str {
 /// The protocol a provider speaks (KERN-03): a server of one's own that speaks
 /// OpenAI's has a provider of its own, so `baseUrl` changes nothing here.
 pub fn wire_of(provider: Provider) -> Wire {
+    wire_for(provider_of(provider))
+}
+
+/// A Model's provider, as the transports name it.
+pub(crate) fn provider_of(provider: Provider) -> foundry_llm::Provider {
     match provider {
-        Provider::Anthropic => Wire::Anthropic,
-        Provider::OpenAi | Provider::OpenAiCompatible => Wire::OpenAi,
+        Provider::Anthropic => foundry_llm::Provider::Anthropic,
+        Provider::OpenAi => foundry_llm::Provider::OpenAi,
+        Provider::OpenAiCompatible => foundry_llm::Provider::OpenAiCompatible,
     }
 }
 

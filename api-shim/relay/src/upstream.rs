@@ -1,14 +1,10 @@
 //! Where a provider's route is.
 
 use foundry_crds::ModelSpec;
-use foundry_crds::model::Provider;
-use foundry_llm::{Auth, Endpoint, Wire};
+use foundry_llm::{Auth, BaseUrlError, Endpoint, base_url, wire_for};
 use url::Url;
 
-use crate::resolve::wire_of;
-
-const OPENAI: &str = "https://api.openai.com/v1";
-const ANTHROPIC: &str = "https://api.anthropic.com/v1";
+use crate::resolve::provider_of;
 
 /// A Model whose `baseUrl` cannot be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,46 +20,24 @@ pub enum BadBaseUrl {
     Credentials,
 }
 
-/// The URL of the provider's chat route.
-///
-/// `baseUrl` is what stands before `/chat/completions` or `/messages`. As people copy
-/// it from their provider's documents, each wire follows its provider's habit where
-/// `/v1` is left out: for the OpenAI form a URL without any path gets `/v1`, and
-/// every other path is taken as it is; for the Anthropic form every path that does
-/// not end in a version (`/v1`, `/v2beta`) gets `/v1`.
+/// The URL of the provider's chat route; what may be left out of `baseUrl` is said at
+/// [`base_url`].
 pub fn upstream_url(spec: &ModelSpec) -> Result<Url, BadBaseUrl> {
-    let wire = wire_of(spec.provider);
-    let base = match (spec.base_url.as_deref(), spec.provider) {
-        (Some(base), _) => base.trim(),
-        (None, Provider::OpenAi) => OPENAI,
-        (None, Provider::Anthropic) => ANTHROPIC,
-        (None, Provider::OpenAiCompatible) => return Err(BadBaseUrl::Missing),
-    };
-    let mut base: Url = base.parse().map_err(|_| BadBaseUrl::Unreadable)?;
-    if !base.username().is_empty() || base.password().is_some() {
-        return Err(BadBaseUrl::Credentials);
-    }
-    if lacks_version(&base, wire) {
-        let mut path = base.path_segments_mut().map_err(|()| BadBaseUrl::Unreadable)?;
-        path.pop_if_empty().push("v1");
-    }
-    let endpoint = Endpoint::new(wire, &base, Auth::None).map_err(|_| BadBaseUrl::Unreadable)?;
-    Ok(endpoint.url)
-}
-
-fn lacks_version(base: &Url, wire: Wire) -> bool {
-    let last = base.path().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    match wire {
-        Wire::OpenAi => last.is_empty(),
-        Wire::Anthropic => {
-            let version = last.strip_prefix('v').and_then(|rest| rest.chars().next());
-            !version.is_some_and(|first| first.is_ascii_digit())
-        }
-    }
+    let provider = provider_of(spec.provider);
+    let given = spec.base_url.as_deref().map(|given| given.trim().parse()).transpose();
+    let given: Option<Url> = given.map_err(|_| BadBaseUrl::Unreadable)?;
+    let base = base_url(provider, given.as_ref()).map_err(|error| match error {
+        BaseUrlError::Missing => BadBaseUrl::Missing,
+        BaseUrlError::Unreadable(_) => BadBaseUrl::Unreadable,
+        BaseUrlError::Credentials => BadBaseUrl::Credentials,
+    })?;
+    let endpoint = Endpoint::new(wire_for(provider), &base, Auth::None);
+    endpoint.map(|endpoint| endpoint.url).map_err(|_| BadBaseUrl::Unreadable)
 }
 
 #[cfg(test)]
 mod tests {
+    use foundry_crds::model::Provider;
     use pretty_assertions::assert_eq;
     use rstest::rstest;
 

@@ -37,6 +37,6 @@ pub use message::{
     Content, Message, Reasoning, Reply, Request, StopReason, ToolCall, ToolChoice, ToolResult,
     ToolSpec, Usage, Wire,
 };
-pub use served::{Served, ServedError};
+pub use served::{BaseUrlError, Served, ServedError, base_url};
 pub use transport::{Clock, Limits, Transport};
 pub use wire::{Provider, wire_for};

@@ -54,12 +54,22 @@ pub enum ServedError {
     Address(#[from] BuildError),
 }
 
+/// Why there is no base URL to call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BaseUrlError {
+    /// There is none, and the provider has none of its own.
+    #[error("there is no base URL, and the provider has none of its own")]
+    Missing,
+    /// It cannot be read as a URL.
+    #[error("{0} is no URL")]
+    Unreadable(&'static str),
+    /// It holds a user or password.
+    #[error("the base URL holds credentials")]
+    Credentials,
+}
+
 impl Served {
-    /// Where its calls go and how they prove who makes them.
-    ///
-    /// A base URL is what stands before the route. As people copy it from a provider's
-    /// documents, `/v1` may be left out: for the OpenAI form where there is no path at
-    /// all, for the Anthropic form where the path does not end in a version.
+    /// Where its calls go ([`base_url`]) and how they prove who makes them.
     pub fn endpoint(&self) -> Result<Endpoint, ServedError> {
         let Self { provider, base_url, model, key } = self;
         let wire = wire_for(*provider);
@@ -74,11 +84,12 @@ impl Served {
             let provider = name(*provider);
             return Err(ServedError::NoKey { model: model.clone(), provider });
         }
-        let base = self.base()?;
-        if !base.username().is_empty() || base.password().is_some() {
-            return Err(ServedError::Credentials { model: model.clone() });
-        }
-        let mut endpoint = Endpoint::new(wire, &with_version(base, wire), auth)?;
+        let base = self::base_url(*provider, base_url.as_ref()).map_err(|error| match error {
+            BaseUrlError::Missing => ServedError::NoBaseUrl { model: model.clone() },
+            BaseUrlError::Credentials => ServedError::Credentials { model: model.clone() },
+            BaseUrlError::Unreadable(url) => BuildError::BaseUrl { url: url.to_owned() }.into(),
+        })?;
+        let mut endpoint = Endpoint::new(wire, &base, auth)?;
         // At an address of one's own it is a compatible server, whoever it claims to be.
         endpoint.dialect = match (provider, base_url) {
             (Provider::OpenAi, Some(url)) if !is_openai(url) => {
@@ -87,18 +98,6 @@ impl Served {
             (provider, _) => Dialect::of(*provider),
         };
         Ok(endpoint)
-    }
-
-    fn base(&self) -> Result<Url, ServedError> {
-        let own = match (&self.base_url, self.provider) {
-            (Some(url), _) => return Ok(url.clone()),
-            (None, Provider::OpenAi) => OPENAI,
-            (None, Provider::Anthropic) => ANTHROPIC,
-            (None, Provider::OpenAiCompatible) => {
-                return Err(ServedError::NoBaseUrl { model: self.model.clone() });
-            }
-        };
-        own.parse().map_err(|_| BuildError::BaseUrl { url: own.to_owned() }.into())
     }
 }
 
@@ -116,19 +115,43 @@ fn is_openai(url: &Url) -> bool {
     host == "openai.com" || host.ends_with(".openai.com") || host.ends_with(".openai.azure.com")
 }
 
-fn with_version(mut base: Url, wire: Wire) -> Url {
+/// What stands before a provider's route: its own address, or the one that is given.
+///
+/// As people copy it from their provider's documents, each wire follows its provider's
+/// habit where `/v1` is left out: for the OpenAI form a URL without any path gets it, and
+/// every other path is taken as it is; for the Anthropic form every path gets it that does
+/// not end in a version (`/v1`, `/v2beta`).
+pub fn base_url(provider: Provider, given: Option<&Url>) -> Result<Url, BaseUrlError> {
+    let mut base = match (given, provider) {
+        (Some(url), _) => url.clone(),
+        (None, Provider::OpenAi) => own(OPENAI)?,
+        (None, Provider::Anthropic) => own(ANTHROPIC)?,
+        (None, Provider::OpenAiCompatible) => return Err(BaseUrlError::Missing),
+    };
+    if !base.username().is_empty() || base.password().is_some() {
+        return Err(BaseUrlError::Credentials);
+    }
+    if lacks_version(&base, wire_for(provider))
+        && let Ok(mut path) = base.path_segments_mut()
+    {
+        path.pop_if_empty().push("v1");
+    }
+    Ok(base)
+}
+
+fn own(address: &'static str) -> Result<Url, BaseUrlError> {
+    address.parse().map_err(|_| BaseUrlError::Unreadable(address))
+}
+
+fn lacks_version(base: &Url, wire: Wire) -> bool {
     let last = base.path().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let lacks = match wire {
+    match wire {
         Wire::OpenAi => last.is_empty(),
         Wire::Anthropic => {
             let version = last.strip_prefix('v').and_then(|rest| rest.chars().next());
             !version.is_some_and(|first| first.is_ascii_digit())
         }
-    };
-    if lacks && let Ok(mut path) = base.path_segments_mut() {
-        path.pop_if_empty().push("v1");
     }
-    base
 }
 
 #[cfg(test)]

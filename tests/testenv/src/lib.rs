@@ -15,6 +15,7 @@ mod fail;
 mod install;
 mod mcp_server;
 mod namespace;
+mod npm;
 mod ports;
 mod postgres;
 mod process;

