@@ -17,7 +17,7 @@ use super::empty::is_empty;
 use super::gauge::Gauge;
 use super::{structural, stub, summary};
 use crate::entry::Entry;
-use crate::view::{Conversation, Marks};
+use crate::view::{Conversation, Marks, Said};
 
 pub use super::gauge::DEFAULT_WINDOW;
 pub(crate) use look::Look;
@@ -170,14 +170,16 @@ impl Fit {
         Some(fold)
     }
 
-    /// How much of the window the next request fills, in per cent (CODE-39).
-    pub(crate) fn percent(&self, conversation: &Conversation<'_>) -> u8 {
-        self.gauge.percent(Look::at(conversation, Marks::of(conversation.log)).bytes())
-    }
-
-    /// The same of the request that was prepared last, without another look.
+    /// How much of the window the request that was prepared last fills, in per cent (CODE-39).
     pub(crate) fn percent_prepared(&self) -> u8 {
         self.gauge.percent(self.sent)
+    }
+
+    /// The same with an entry that was appended since. What came before is not looked at
+    /// again: in a long conversation each look costs as much as the request itself.
+    pub(crate) fn percent_with(&self, newest: &Entry) -> u8 {
+        let added = Said::of_entry(newest).map_or(0, |said| said.bytes());
+        self.gauge.percent(self.sent.saturating_add(added))
     }
 
     /// About how many tokens the next request is.

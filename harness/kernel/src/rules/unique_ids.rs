@@ -1,7 +1,7 @@
 //! Ids of calls are present, unique in the view, and legal on every wire.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ const LONGEST_ID: usize = 40;
 const NAMESPACE: Uuid = Uuid::from_u128(0x6b1f_0f5e_5d5c_4d0b_9a55_0c6c_7d5e_2b41);
 
 fn check(shown: &[Shown<'_>]) -> Vec<(usize, String)> {
-    let mut seen = BTreeSet::new();
+    let mut seen = HashSet::with_capacity(shown.len());
     let mut broken = Vec::new();
     for (at, message) in shown.iter().enumerate() {
         for call in calls(message) {

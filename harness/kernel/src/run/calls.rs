@@ -33,8 +33,9 @@ impl Run {
         }
         let slots = self.judge_all(&reply);
         let refusal = finish::refusal(&reply);
-        self.state.said.log.push(Entry::Assistant { reply });
-        self.measure();
+        let entry = Entry::Assistant { reply };
+        self.state.news.percent = Some(self.state.fit.percent_with(&entry)); // CODE-40
+        self.state.said.log.push(entry);
         let next = if slots.iter().any(Slot::is_waiting) {
             Phase::Running { slots, handed_out: false }
         } else {

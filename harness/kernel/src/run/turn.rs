@@ -137,12 +137,6 @@ impl Run {
         self.state.news.notes.push(note);
     }
 
-    /// CODE-40
-    pub(super) fn measure(&mut self) {
-        let percent = self.with_fit(|fit, conversation| fit.percent(conversation));
-        self.state.news.percent = Some(percent);
-    }
-
     pub(super) fn after_failure(
         &mut self,
         call: Calling,

@@ -41,17 +41,7 @@ pub(crate) struct Answer<'a> {
 impl Shown<'_> {
     /// About how many bytes of a request it is.
     pub(crate) fn bytes(&self) -> u64 {
-        let inside: usize = match &self.said {
-            Said::User { content } => content.iter().map(|Content::Text { text }| text.len()).sum(),
-            Said::Assistant { text, reasoning, calls } => {
-                let thoughts: usize = reasoning.iter().map(reasoning_bytes).sum();
-                text.map_or(0, str::len) + thoughts + calls.iter().map(call_bytes).sum::<usize>()
-            }
-            Said::Results { results } => {
-                results.iter().map(|result| result.call_id.len() + result.content.len()).sum()
-            }
-        };
-        FRAME_BYTES + as_u64(inside)
+        self.said.bytes()
     }
 
     pub(crate) fn into_message(self) -> Message {
@@ -70,6 +60,21 @@ impl Shown<'_> {
 }
 
 impl<'a> Said<'a> {
+    /// About how many bytes of a request it is.
+    pub(crate) fn bytes(&self) -> u64 {
+        let inside: usize = match self {
+            Self::User { content } => content.iter().map(|Content::Text { text }| text.len()).sum(),
+            Self::Assistant { text, reasoning, calls } => {
+                let thoughts: usize = reasoning.iter().map(reasoning_bytes).sum();
+                text.map_or(0, str::len) + thoughts + calls.iter().map(call_bytes).sum::<usize>()
+            }
+            Self::Results { results } => {
+                results.iter().map(|result| result.call_id.len() + result.content.len()).sum()
+            }
+        };
+        FRAME_BYTES + as_u64(inside)
+    }
+
     /// What a message says.
     pub(crate) fn of(message: &'a Message) -> Self {
         match message {

@@ -66,7 +66,7 @@ fn stubs_come_first_then_a_summary_then_a_digest_by_rule() {
     let mut fit = Fit::new(16_000);
     let mut log = log_of_reads(30);
     assert_eq!(compacted(&mut fit, &mut log), [Stage::Micro]);
-    assert!(fit.percent(&conversation(&log)) < 50);
+    assert!(fit.tokens(&conversation(&log)) < 8_000);
 
     // Long words of the model itself are no results: stubs would not help.
     log.extend((0..30).flat_map(|_| [user("on"), assistant(&"word ".repeat(400))]));
@@ -78,6 +78,20 @@ fn stubs_come_first_then_a_summary_then_a_digest_by_rule() {
     log.push(user("on"));
     assert_eq!(compacted(&mut fit, &mut log), [Stage::Structural], "no reply since");
     assert!(tells(&view_of(&conversation(&log)), "ship the parser"));
+}
+
+/// CODE-40
+#[test]
+fn an_entry_adds_to_the_percentage_what_the_next_look_finds_of_it() {
+    let mut fit = Fit::new(16_000);
+    let mut log = log_of_reads(8);
+    assert_eq!(fit.prepare(&conversation(&log)), Prepared::Fits);
+    let (before, entry) = (fit.percent_prepared(), assistant(&"word ".repeat(900)));
+    let told = fit.percent_with(&entry);
+    log.push(entry);
+    assert_eq!(fit.prepare(&conversation(&log)), Prepared::Fits);
+    assert_eq!(told, fit.percent_prepared());
+    assert!(told > before, "{told} after {before}");
 }
 
 /// anomalyco/opencode#27924: compaction that fires again and again.
