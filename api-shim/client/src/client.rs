@@ -121,8 +121,11 @@ impl Client {
         url: Url,
         body: Option<Vec<u8>>,
     ) -> Result<Vec<u8>, Failure> {
-        let token =
-            self.tokens.token().await.map_err(|error| Failure::NoToken(error.to_string()))?;
+        // A mounted file can hang as a server can, and stands before the client's own clock.
+        let token = tokio::time::timeout(READ_TIMEOUT, self.tokens.token())
+            .await
+            .map_err(|_| Failure::NoToken(format!("none came within {READ_TIMEOUT:?}")))?
+            .map_err(|error| Failure::NoToken(error.to_string()))?;
         let mut bearer = HeaderValue::from_str(&format!("Bearer {}", token.expose_secret()))
             .map_err(|_| Failure::NoToken("the token holds characters no header may".to_owned()))?;
         bearer.set_sensitive(true); // BIND-11
@@ -162,6 +165,7 @@ fn http_client(base: &Url) -> Result<reqwest::Client, reqwest::Error> {
         .connect_timeout(CONNECT_TIMEOUT)
         .pool_max_idle_per_host(IDLE_CONNECTIONS)
         .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never()) // the caller knows what may be repeated
         .no_proxy();
     if base.scheme() == "http" {
         // Loading the system's roots costs an idle harness megabytes it never uses.

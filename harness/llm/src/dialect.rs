@@ -19,6 +19,8 @@ pub struct Dialect {
     pub reasoning_effort: Field,
     /// `stream_options`, which asks for the tokens of a streamed reply.
     pub stream_options: Field,
+    /// Calls whose signature is gone, in the OpenAI form.
+    pub unsigned_calls: Unsigned,
 }
 
 /// Whether and how reasoning goes back in the OpenAI form.
@@ -31,6 +33,16 @@ pub enum Echo {
     ReasoningContent,
     /// As `reasoning` (`OpenRouter`, Groq).
     Reasoning,
+}
+
+/// How calls go back whose signature is gone: another run or another model made them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unsigned {
+    /// As they are.
+    #[default]
+    Bare,
+    /// With the word that Gemini takes in a signature's place, once it demands one.
+    Excused,
 }
 
 /// Name of the output cap in the OpenAI form.
@@ -71,6 +83,7 @@ impl Dialect {
             Demand::NoTemperature => Self { temperature: Field::LeftOut, ..self },
             Demand::NoReasoningEffort => Self { reasoning_effort: Field::LeftOut, ..self },
             Demand::NoStreamOptions => Self { stream_options: Field::LeftOut, ..self },
+            Demand::SignedCalls => Self { unsigned_calls: Unsigned::Excused, ..self },
         }
     }
 }
@@ -83,6 +96,7 @@ pub(crate) enum Demand {
     NoTemperature,
     NoReasoningEffort,
     NoStreamOptions,
+    SignedCalls,
 }
 
 /// Most models whose dialect is remembered. Nobody calls more; a caller who makes up

@@ -98,9 +98,13 @@ const QUOTED: usize = 1000;
 /// are repeated, that no half of a key survives the two cuts.
 const KEPT: usize = 5 * QUOTED;
 
-/// Another's words, as far as a person will read.
+/// Another's words, as far as a person will read: on one line, and without what moves the
+/// cursor of a terminal.
 pub(crate) fn bounded(words: &str) -> String {
-    cut(words, QUOTED)
+    let words = kept(words);
+    let parts = words.split(|c: char| c.is_whitespace() || c.is_control());
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    cut(&parts.join(" "), QUOTED)
 }
 
 /// Another's words, as far as they are kept.

@@ -64,6 +64,30 @@ pub(crate) fn from_event(data: &str) -> LlmError {
     }
 }
 
+/// An error that came under status 200. The pacing may stand in the headers all the same.
+pub(crate) fn paced(error: LlmError, headers: &HeaderMap, now: Timestamp) -> LlmError {
+    let is_theirs = match error.kind {
+        ErrorKind::Limited | ErrorKind::Overloaded | ErrorKind::Server => true,
+        ErrorKind::Network
+        | ErrorKind::Stalled
+        | ErrorKind::Broken
+        | ErrorKind::NoCompletion
+        | ErrorKind::Overflow
+        | ErrorKind::Auth
+        | ErrorKind::Budget
+        | ErrorKind::BadRequest
+        | ErrorKind::Refused
+        | ErrorKind::Dialect => false,
+    };
+    if !is_theirs || error.retry_after.is_some() {
+        return error;
+    }
+    let status = error.status.unwrap_or_default();
+    let retry_after =
+        pacing::stated(status, headers, now).or_else(|| pacing::spent(status, headers, now));
+    LlmError { retry_after, ..error }
+}
+
 /// An event that fits no form of the wire: perhaps an error in another wire's form.
 pub(crate) fn from_unknown_event(data: &str, error: &serde_json::Error) -> LlmError {
     if Words::is_error(data) { from_event(data) } else { LlmError::not_understood(error, data) }

@@ -22,6 +22,7 @@ pub mod endpoint;
 pub mod error;
 mod failure;
 pub mod message;
+mod redact;
 pub mod served;
 pub mod sse;
 mod timed;
@@ -30,7 +31,7 @@ pub mod wire;
 
 pub use client::{chain, is_loopback};
 pub use delta::{Delta, Viewer};
-pub use dialect::{Dialect, Echo, Field, OutputCap};
+pub use dialect::{Dialect, Echo, Field, OutputCap, Unsigned};
 pub use endpoint::{Auth, BuildError, Endpoint, TokenError, TokenSource};
 pub use error::{ErrorKind, LlmError};
 pub use message::{

@@ -184,6 +184,9 @@ impl Decoder {
 
     /// The value of a line that carries data.
     fn data_of<'l>(&mut self, line: &'l [u8]) -> Option<&'l [u8]> {
+        if let Some(value) = line.strip_prefix(b"data: ") {
+            return Some(value); // what nearly every line is
+        }
         let (name, value) = match memchr::memchr(b':', line) {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
             None => (line, &line[line.len()..]),

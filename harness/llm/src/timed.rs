@@ -25,6 +25,14 @@ pub(crate) enum Fault {
     Network(String),
 }
 
+/// As good as never, and not beyond what a clock can count.
+const NEVER: Duration = Duration::from_hours(30 * 366 * 24);
+
+/// An instant so long after another; a wait beyond any clock ends never.
+pub(crate) fn later(from: Instant, wait: Duration) -> Instant {
+    from.checked_add(wait).unwrap_or_else(|| from + NEVER)
+}
+
 /// The limits a body is read under.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
@@ -93,7 +101,10 @@ where
     E: std::error::Error,
 {
     let Bounds { idle, deadline, total, bytes } = state.bounds;
-    let silence = Instant::now() + idle;
+    if state.received > bytes {
+        return Some(Err(Fault::TooLarge(bytes)));
+    }
+    let silence = later(Instant::now(), idle);
     loop {
         let limit = silence.min(deadline);
         let chunk = match timeout_at(limit, state.body.next()).await {
@@ -108,10 +119,13 @@ where
         if chunk.is_empty() {
             continue; // an empty chunk is no sign of life
         }
-        state.received += chunk.len();
-        if state.received > bytes {
+        // What fits is handed on: of an error's body it is all that will ever be known.
+        let fits = chunk.len().min(bytes - state.received);
+        state.received = state.received.saturating_add(chunk.len());
+        if fits == 0 {
             return Some(Err(Fault::TooLarge(bytes)));
         }
+        let chunk = chunk.slice(..fits);
         state.head.keep(&chunk);
         return Some(Ok(chunk));
     }

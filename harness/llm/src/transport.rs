@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -18,7 +18,8 @@ use crate::endpoint::{Auth, BuildError, Endpoint};
 use crate::error::{ErrorKind, LlmError, bounded};
 use crate::failure::{self, Fields, Form};
 use crate::message::{Reply, Request, Wire};
-use crate::timed::{Bounds, Fault, Head, collect, timed};
+use crate::redact;
+use crate::timed::{Bounds, Fault, Head, collect, later, timed};
 use crate::wire::{self, Flow, Mode, Reader};
 
 /// Tells the time, for dates in a server's pacing.
@@ -50,6 +51,10 @@ impl Default for Limits {
 
 /// Most bytes of an error's body that are read.
 const ERROR_BODY: usize = 64 * 1024;
+
+/// How long the body of an error may take. The status is known: some servers send no more,
+/// or only signs of life, and a refusal must not cost as much as a reply.
+const ERROR_WAIT: Duration = Duration::from_secs(10);
 
 /// How long the counts of a reply may trail behind its stop reason. Some servers never
 /// say that this was all, and keep the stream open.
@@ -131,11 +136,11 @@ impl Transport {
         viewer: &mut Viewer<'_>,
     ) -> Result<Reply, LlmError> {
         let start = Instant::now();
-        let secret = self.secret().await.map_err(|error| self.named(error, request, None))?;
+        let secret = self.secret(start).await.map_err(|error| self.named(error, request, None))?;
         let dialect = self.learned.dialect(&request.model, self.endpoint.dialect);
         let exchanged = async {
             let body = wire::write(self.endpoint.wire, dialect, request, mode)?;
-            let response = self.send(body, secret.as_ref(), mode).await?;
+            let response = self.send(body, secret.as_ref(), mode, start).await?;
             let form = form(self.endpoint.wire, dialect, request, mode);
             self.read(response, secret.as_ref(), start, Asked { request, form }, viewer).await
         };
@@ -150,26 +155,22 @@ impl Transport {
         request: &Request,
         secret: Option<&SecretString>,
     ) -> LlmError {
-        let words = bounded(&without_key(&error.message, secret));
+        let words = bounded(&redact::words(&error.message, secret));
         let place = self.endpoint.url.origin().ascii_serialization();
-        let model = without_key(&request.model, secret);
+        let model = redact::data(&request.model, secret);
         error.message = format!("{words} ({model} at {place}; {})", failure::remedy(&error));
         error
     }
 
-    async fn secret(&self) -> Result<Option<SecretString>, LlmError> {
+    async fn secret(&self, start: Instant) -> Result<Option<SecretString>, LlmError> {
         match &self.endpoint.auth {
             Auth::None => Ok(None),
             Auth::ApiKey(key) => Ok(Some(key.clone())),
-            Auth::Bearer(source) => match timeout(self.limits.headers, source.token()).await {
-                Ok(token) => token.map(Some).map_err(|error| {
+            Auth::Bearer(source) => {
+                self.in_time("token", start, source.token()).await?.map(Some).map_err(|error| {
                     LlmError::new(ErrorKind::Auth, format!("failed to get the token: {error}"))
-                }),
-                Err(_) => Err(LlmError::new(
-                    ErrorKind::Stalled,
-                    format!("no token within {} s", self.limits.headers.as_secs_f32()),
-                )),
-            },
+                })
+            }
         }
     }
 
@@ -178,20 +179,29 @@ impl Transport {
         body: Vec<u8>,
         secret: Option<&SecretString>,
         mode: Mode,
+        start: Instant,
     ) -> Result<reqwest::Response, LlmError> {
         let request = self
             .http
             .post(self.endpoint.url.clone())
             .headers(self.headers(secret, mode)?)
             .body(body);
-        match timeout(self.limits.headers, request.send()).await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(unreachable(error)),
-            Err(_) => Err(LlmError::new(
-                ErrorKind::Stalled,
-                format!("no response headers within {} s", self.limits.headers.as_secs_f32()),
-            )),
-        }
+        self.in_time("response headers", start, request.send()).await?.map_err(unreachable)
+    }
+
+    /// What comes before any byte of a reply, all of it within one limit from the call on
+    /// (KERN-13), and never longer than the call as a whole.
+    async fn in_time<T>(
+        &self,
+        what: &str,
+        start: Instant,
+        work: impl Future<Output = T> + Send,
+    ) -> Result<T, LlmError> {
+        let limit = self.limits.headers.min(self.limits.total);
+        timeout_at(later(start, limit), work).await.map_err(|_| {
+            let words = format!("no {what} within {} s", limit.as_secs_f32());
+            LlmError::new(ErrorKind::Stalled, words)
+        })
     }
 
     fn headers(&self, secret: Option<&SecretString>, mode: Mode) -> Result<HeaderMap, LlmError> {
@@ -232,23 +242,18 @@ impl Transport {
     ) -> Result<Reply, LlmError> {
         let status = response.status();
         let headers = response.headers().clone();
-        let bounds = Bounds {
-            idle: self.limits.idle,
-            deadline: start + self.limits.total,
-            total: self.limits.total,
-            bytes: if status.is_success() { self.limits.bytes } else { ERROR_BODY },
-        };
         let head = Head::default();
+        let bounds = bounds(&self.limits, start, status);
         let body = timed(response.bytes_stream(), bounds, head.clone());
         if status.is_success() {
             return read_reply(self.endpoint.wire, body, viewer)
                 .await
-                .map_err(|error| quoting(error, &head));
+                .map_err(|error| failure::paced(quoting(error, &head), &headers, (self.clock)()));
         }
         // What came of the reason is worth more than why the rest did not come. The key
         // leaves it before anything is cut: half a key is a key too many.
         let (body, _fault) = collect(body).await;
-        let body = without_key(&String::from_utf8_lossy(&body), secret);
+        let body = redact::data(&String::from_utf8_lossy(&body), secret);
         let error = failure::from_response(status.as_u16(), &headers, &body, (self.clock)());
         Err(self.learning(error, &body, asked))
     }
@@ -286,6 +291,17 @@ fn form(wire: Wire, dialect: Dialect, request: &Request, mode: Mode) -> Form {
         stream_options: mode == Mode::Stream && dialect.stream_options == Field::Sent,
     };
     Form { wire, dialect, fields }
+}
+
+/// How a body is read, by what its status says it is.
+fn bounds(limits: &Limits, start: Instant, status: StatusCode) -> Bounds {
+    let Limits { headers: _, idle, total, bytes } = *limits;
+    let deadline = later(start, total);
+    if status.is_success() {
+        return Bounds { idle, deadline, total, bytes };
+    }
+    let deadline = deadline.min(later(Instant::now(), ERROR_WAIT));
+    Bounds { idle: idle.min(ERROR_WAIT), deadline, total, bytes: ERROR_BODY }
 }
 
 fn unreachable(error: reqwest::Error) -> LlmError {
@@ -396,14 +412,6 @@ fn quoting(error: LlmError, head: &Head) -> LlmError {
             LlmError { message: format!("{}; the provider sent: {quote}", error.message), ..error }
         }
         _ => error,
-    }
-}
-
-/// Some servers repeat the key that they refuse (BIND-11).
-fn without_key(words: &str, secret: Option<&SecretString>) -> String {
-    match secret.map(ExposeSecret::expose_secret).filter(|key| !key.is_empty()) {
-        Some(key) => words.replace(key, "[redacted]"),
-        None => words.to_owned(),
     }
 }
 

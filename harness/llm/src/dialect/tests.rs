@@ -8,6 +8,7 @@ const FIRST: Dialect = Dialect {
     temperature: Field::Sent,
     reasoning_effort: Field::Sent,
     stream_options: Field::Sent,
+    unsigned_calls: Unsigned::Bare,
 };
 
 /// KERN-03

@@ -70,6 +70,9 @@ pub(crate) fn demand(status: u16, body: &str, form: Form) -> Option<Demand> {
     if let Some(echo) = echo(&told, dialect.echo_reasoning, &says) {
         return Some(Demand::Echo(echo));
     }
+    if names(&told, "thought_signature") && says(WANTED) {
+        return Some(Demand::SignedCalls); // Gemini
+    }
     if refuses(fields.reasoning_effort, "reasoning_effort") {
         return Some(Demand::NoReasoningEffort);
     }

@@ -23,6 +23,8 @@ const ALLOWANCES: &[(&str, &str)] = &[
     ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
     ("x-ratelimit-remaining", "x-ratelimit-reset"),
     ("ratelimit-remaining", "ratelimit-reset"),
+    ("x-ratelimit-remaining-requests-day", "x-ratelimit-reset-requests-day"), // Cerebras
+    ("x-ratelimit-remaining-tokens-minute", "x-ratelimit-reset-tokens-minute"),
     ("anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-requests-reset"),
     ("anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset"),
     ("anthropic-ratelimit-input-tokens-remaining", "anthropic-ratelimit-input-tokens-reset"),
@@ -38,10 +40,10 @@ pub(super) fn stated(status: u16, headers: &HeaderMap, now: Timestamp) -> Option
     };
     let retry_after = || {
         let value = text(headers, "retry-after")?;
-        match value.parse::<f64>() {
-            Ok(value) => seconds(value),
-            Err(_) => http_date(value).map(|at| between(at, server_now)).or_else(|| span(value)),
-        }
+        http_date(value)
+            .map(|at| between(at, server_now))
+            .or_else(|| instant(value, server_now)) // some write the instant itself
+            .or_else(|| span(value))
     };
     // Every response of Anthropic's names the reset; only a limited one means it.
     let unified_reset = || {
@@ -95,7 +97,7 @@ pub(super) fn instant(value: &str, now: i64) -> Option<Duration> {
 
 /// As [`instant`], for a number.
 pub(super) fn moment(number: f64, now: i64) -> Option<Duration> {
-    if number < INSTANTS {
+    if number.is_nan() || number < INSTANTS {
         return seconds(number);
     }
     let at = if number < MILLISECONDS { number } else { number / 1000.0 };
@@ -130,8 +132,15 @@ pub(super) fn span(text: &str) -> Option<Duration> {
 
 /// A span in a sentence: `Please try again in 6m0s.`
 pub(super) fn told(sentence: &str) -> Option<Duration> {
-    const BEFORE: &[&str] =
-        &["try again in ", "retry in ", "retry after ", "try again after ", "available in "];
+    const BEFORE: &[&str] = &[
+        "try again in ",
+        "retry in ",
+        "retry after ",
+        "try again after ",
+        "available in ",
+        "reset after ", // Gemini, of a quota
+        "resets in ",
+    ];
     let lower = sentence.to_lowercase();
     BEFORE.iter().find_map(|before| span(&lower[lower.find(before)? + before.len()..]))
 }

@@ -32,7 +32,12 @@ fn refused(status: u16, body: &str) -> LlmError {
 #[case::not_a_number(429, &[("retry-after", "NaN")], None)]
 #[case::milliseconds(429, &[("retry-after-ms", "1500"), ("retry-after", "9")], Some(1_500))]
 #[case::garbage_beside_sense(429, &[("retry-after-ms", "x"), ("retry-after", "9")], Some(9_000))]
+#[case::an_instant(429, &[("retry-after", "1751371260")], Some(60_000))]
+#[case::an_instant_in_milliseconds(503, &[("retry-after", "1751371260000")], Some(60_000))]
+#[case::a_past_instant(429, &[("retry-after", "1751371000")], Some(0))]
+#[case::a_date_of_the_internet(429, &[("retry-after", "2025-07-01T12:01:00Z")], Some(60_000))]
 #[case::unified(429, &[("anthropic-ratelimit-unified-reset", "1751371260")], Some(60_000))]
+#[case::unified_garbage(429, &[("anthropic-ratelimit-unified-reset", "NaN")], None)]
 #[case::unified_date(429, &[("anthropic-ratelimit-unified-reset", "2025-07-01T12:01:00Z")], Some(60_000))]
 #[case::unified_on_a_server_error(500, &[("anthropic-ratelimit-unified-reset", "1751371260")], None)]
 #[case::none(429, &[], None)]
@@ -58,6 +63,7 @@ fn the_servers_pacing_is_read(
 #[case::outright(429, &[("retry-after", "2"), ("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "50")], Some(2_000))]
 #[case::not_spent(429, &[("x-ratelimit-remaining", "5"), ("x-ratelimit-reset", "50")], None)]
 #[case::not_limited(503, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "50")], None)]
+#[case::cerebras(429, &[("x-ratelimit-remaining-tokens-minute", "0"), ("x-ratelimit-reset-tokens-minute", "11.5")], Some(11_500))]
 #[case::garbage(429, &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "later")], None)]
 #[case::a_span_after(429, &[("retry-after", "30 seconds")], Some(30_000))]
 fn a_spent_allowance_says_when_it_is_full_again(
@@ -74,6 +80,7 @@ fn a_spent_allowance_says_when_it_is_full_again(
 #[case(r#"{"error": {"message": "Rate limit reached for gpt-5 on tokens per min (TPM). Please try again in 1m2.5s. Visit …"}}"#, Some(62_500))]
 #[case(r#"{"error": {"message": "Rate limit reached. Please try again in 250ms."}}"#, Some(250))]
 #[case(r#"{"error": {"message": "Please retry after 7 seconds."}}"#, Some(7_000))]
+#[case(r#"{"error": {"message": "You have exhausted your capacity on this model. Your quota will reset after 1h2m3s."}}"#, Some(3_723_000))]
 #[case(r#"{"error": {"message": "Please try again in a while."}}"#, None)]
 #[case(r#"{"error": {"message": "x", "resets_at": 1751371260}}"#, Some(60_000))]
 #[case(r#"{"error": {"message": "x", "resets_at": "2025-07-01T12:01:00Z"}}"#, Some(60_000))]
@@ -90,7 +97,7 @@ fn a_body_says_when_to_ask_again(#[case] body: &str, #[case] milliseconds: Optio
 
 #[test]
 fn a_pacing_beyond_sense_is_cut() {
-    for value in ["1e300", "999999999999"] {
+    for value in ["1e300", "999999999", "99999999999999999"] {
         let error = from_response(429, &headers(&[("retry-after", value)]), "", now());
         assert_eq!(error.retry_after, Some(Duration::from_hours(366 * 24)));
     }
@@ -406,4 +413,43 @@ fn an_error_event_counts_as_the_status_its_type_stands_for(
 ) {
     let error = from_event(data);
     assert_eq!((error.kind, error.status), (kind, status), "{error}");
+}
+
+/// What gateways wrap into a list is an error under status 200 too.
+#[rstest]
+#[case(r#"[{"error": {"code": 429, "message": "Resource exhausted", "status": "RESOURCE_EXHAUSTED"}}]"#, ErrorKind::Limited, Some(429))]
+#[case(
+    r#"[{"error": {"code": 400, "message": "API key not valid", "status": "INVALID_ARGUMENT"}}]"#,
+    ErrorKind::BadRequest,
+    Some(400)
+)]
+#[case(r#"[{"choices": []}]"#, ErrorKind::Broken, Some(200))]
+#[case("[]", ErrorKind::Broken, Some(200))]
+fn an_error_in_a_list_is_one(
+    #[case] data: &str,
+    #[case] kind: ErrorKind,
+    #[case] status: Option<u16>,
+) {
+    use crate::wire::document;
+    for wire in [crate::Wire::Anthropic, crate::Wire::OpenAi] {
+        let error = document(wire, data, &mut |_| ()).unwrap_err();
+        assert_eq!((error.kind, error.status), (kind, status), "{wire:?}: {error}");
+    }
+}
+
+/// KERN-16: a gateway that answers 200 keeps the headers of the refusal it hides.
+#[test]
+fn an_error_under_status_200_has_the_pacing_of_its_headers() {
+    let event = |data: &str, pairs: &[(&'static str, &str)]| {
+        paced(from_event(data), &headers(pairs), now()).retry_after
+    };
+    let limited = r#"{"error": {"code": 429, "message": "slow down"}}"#;
+    let seconds = |seconds| Some(Duration::from_secs(seconds));
+    assert_eq!(event(limited, &[("retry-after", "7")]), seconds(7));
+    assert_eq!(event(limited, &[("anthropic-ratelimit-unified-reset", "1751371260")]), seconds(60));
+    assert_eq!(event(limited, &[]), None);
+    let told = r#"{"error": {"code": 429, "message": "slow down", "retry_after": 3}}"#;
+    assert_eq!(event(told, &[("retry-after", "7")]), seconds(3));
+    let refused = r#"{"error": {"code": 400, "message": "no such field"}}"#;
+    assert_eq!(event(refused, &[("retry-after", "7")]), None);
 }

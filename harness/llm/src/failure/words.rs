@@ -55,12 +55,7 @@ impl Words {
     }
 
     fn of_value(value: &Value, depth: usize) -> Option<Self> {
-        // Some gateways wrap the error into a list.
-        let top = match value {
-            Value::Array(list) => list.first()?,
-            other => other,
-        };
-        let top = top.as_object()?;
+        let top = unwrapped(value)?.as_object()?;
         let listed = || top.get("errors").and_then(Value::as_array).and_then(|all| all.first());
         Some(match top.get("error").or_else(listed) {
             Some(Value::String(text)) => Self::of(&[top], Some(text), depth),
@@ -75,6 +70,7 @@ impl Words {
             return false;
         }
         let Ok(value) = serde_json::from_str::<Value>(body) else { return false };
+        let Some(value) = unwrapped(&value) else { return false };
         let says = |key: &str| value.get(key).is_some_and(|word| word == "error");
         value.get("error").is_some_and(|error| !error.is_null()) || says("type") || says("object")
     }
@@ -178,6 +174,14 @@ impl fmt::Display for Words {
             write!(f, " ({name} {value})")?;
         }
         Ok(())
+    }
+}
+
+/// Some gateways, and Google, wrap the error into a list.
+fn unwrapped(value: &Value) -> Option<&Value> {
+    match value {
+        Value::Array(list) => list.first(),
+        other => Some(other),
     }
 }
 

@@ -55,6 +55,26 @@ async fn a_body_beyond_its_bound_ends_there() {
 }
 
 #[tokio::test]
+async fn what_fits_of_a_chunk_beyond_the_bound_is_kept() {
+    let chunk = || Bytes::from("x".repeat(70_000));
+    for chunks in [vec![chunk()], vec![Bytes::from("HTTP"), chunk()], vec![chunk(), chunk()]] {
+        let body = futures::stream::iter(chunks.into_iter().map(Ok::<_, Infallible>));
+        let (received, fault) = collect(timed(body, bounds(), Head::default())).await;
+        assert_eq!((received.len(), fault), (1000, Some(Fault::TooLarge(1000))));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clocks_beyond_counting_never_end_a_stream() {
+    let idle = Duration::MAX;
+    let deadline = later(Instant::now(), Duration::MAX);
+    let bounds = Bounds { idle, deadline, total: Duration::MAX, bytes: 20 };
+    let body = endless("0123456789", Duration::from_hours(24));
+    let (received, fault) = collect(timed(body, bounds, Head::default())).await;
+    assert_eq!((received.len(), fault), (20, Some(Fault::TooLarge(20))));
+}
+
+#[tokio::test]
 async fn the_first_bytes_are_kept_to_quote() {
     let head = Head::default();
     let chunks = [Ok::<_, Infallible>(Bytes::from("<html>")), Ok(Bytes::from("Bad gateway"))];

@@ -125,14 +125,33 @@ fn a_fault_below_keeps_its_kind() {
     }
 }
 
-/// BIND-11
-#[test]
-fn a_key_that_a_server_repeats_is_taken_out() {
-    let key = SecretString::from("sk-live-1234");
-    let words = "HTTP 401: wrong key sk-live-1234";
-    assert_eq!(without_key(words, Some(&key)), "HTTP 401: wrong key [redacted]");
-    assert_eq!(without_key(words, None), words);
-    assert_eq!(without_key(words, Some(&SecretString::from(""))), words);
+/// The status of a refusal is known, so little is worth waiting for.
+#[rstest::rstest]
+#[case::alive(Duration::from_millis(1100), 9)]
+#[case::silent(Duration::from_hours(1), 0)]
+#[tokio::test(start_paused = true)]
+async fn a_refusal_whose_body_never_ends_holds_nobody_up(
+    #[case] pause: Duration,
+    #[case] lines: usize,
+) {
+    let endless = Box::pin(futures::stream::unfold((), |()| async move {
+        tokio::time::sleep(pause).await;
+        Some((Ok::<_, std::convert::Infallible>(Bytes::from_static(b": alive\n")), ()))
+    }));
+    let start = Instant::now();
+    let bounds = bounds(&Limits::default(), start, StatusCode::TOO_MANY_REQUESTS);
+    let (said, fault) = collect(timed(endless, bounds, Head::default())).await;
+    assert_eq!(start.elapsed(), ERROR_WAIT);
+    assert_eq!(said.len(), lines * ": alive\n".len());
+    assert!(fault.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reply_has_all_the_time_that_its_limits_give() {
+    let (start, limits) = (Instant::now(), Limits::default());
+    let bounds = bounds(&limits, start, StatusCode::OK);
+    assert_eq!((bounds.idle, bounds.bytes), (limits.idle, limits.bytes));
+    assert_eq!(bounds.deadline, start + limits.total);
 }
 
 #[tokio::test(start_paused = true)]

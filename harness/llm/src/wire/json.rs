@@ -245,17 +245,23 @@ fn unescape(mut rest: &str, text: &mut String) -> Option<()> {
     Some(())
 }
 
-/// The character of `\uXXXX`, or of the two that stand for one beyond the first plane.
+/// The character of `\uXXXX`, or of the two that stand for one beyond the first plane. Half
+/// of such a pair is no character: servers that cut their text by UTF-16 units send it in
+/// two pieces, and a reply is not lost for that.
 fn code_point(escape: &str) -> Option<(char, usize)> {
     let unit = |at: usize| u32::from_str_radix(escape.get(at..at + 4)?, 16).ok();
     let first = unit(2)?;
     if let Some(character) = char::from_u32(first) {
         return Some((character, 6));
     }
-    let second = (escape.get(6..8)? == "\\u").then(|| unit(8))??;
-    let pair = (0xd800..0xdc00).contains(&first) && (0xdc00..0xe000).contains(&second);
-    let code = pair.then(|| 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))?;
-    Some((char::from_u32(code)?, 12))
+    let second = (escape.get(6..8) == Some("\\u")).then(|| unit(8)).flatten();
+    let pair = second
+        .filter(|second| (0xd800..0xdc00).contains(&first) && (0xdc00..0xe000).contains(second));
+    let code = pair.map(|second| 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00));
+    Some(match code.and_then(char::from_u32) {
+        Some(character) => (character, 12),
+        None => (char::REPLACEMENT_CHARACTER, 6),
+    })
 }
 
 #[cfg(test)]

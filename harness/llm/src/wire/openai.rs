@@ -2,5 +2,6 @@
 
 mod calls;
 pub(crate) mod render;
+mod seal;
 pub mod stream;
 mod usage;

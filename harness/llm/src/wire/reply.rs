@@ -27,7 +27,9 @@ pub(super) enum Shown<'a> {
 impl<'a> Shown<'a> {
     pub(super) fn of(raw: &'a str) -> Self {
         match serde_json::from_str::<&RawValue>(raw) {
-            Ok(value) if value.get().starts_with('{') => Self::Object(value),
+            Ok(value) if value.get().starts_with('{') && has_whole_characters(value.get()) => {
+                Self::Object(value)
+            }
             Ok(_) | Err(_) => Self::Empty {},
         }
     }
@@ -38,6 +40,32 @@ impl<'a> Shown<'a> {
             Self::Empty {} => "{}",
         }
     }
+}
+
+/// Whether no escape stands for half of a character. A model that cuts an emoji writes
+/// one, it passes where strings are skipped, and a provider refuses the whole request for
+/// it, again and again.
+fn has_whole_characters(json: &str) -> bool {
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        rest = &rest[at..];
+        let length = match utf16_unit(rest) {
+            Some(0xd800..=0xdbff) => match rest.get(6..).and_then(utf16_unit) {
+                Some(0xdc00..=0xdfff) => 12,
+                Some(_) | None => return false,
+            },
+            Some(0xdc00..=0xdfff) => return false,
+            Some(_) => 6,
+            None => 2,
+        };
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    true
+}
+
+/// What an escape `\uXXXX` at the start of a text stands for.
+fn utf16_unit(text: &str) -> Option<u32> {
+    u32::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()
 }
 
 /// A called tool's name as it is shown back: models also call what is no name on any
@@ -65,9 +93,14 @@ pub(super) fn stop_reason(word: &str) -> Option<StopReason> {
         | "max_completion_tokens"
         | "model_length"
         | "model_context_window_exceeded" => StopReason::MaxTokens,
-        "content_filter" | "refusal" | "safety" | "recitation" | "prohibited_content" => {
-            StopReason::Refusal
-        }
+        "content_filter"
+        | "content_filtered"
+        | "guardrail_intervened"
+        | "prohibited_content"
+        | "recitation"
+        | "refusal"
+        | "safety"
+        | "sensitive" => StopReason::Refusal,
         _ => StopReason::Other(word.to_owned()),
     })
 }

@@ -132,6 +132,9 @@ fn results_and_what_the_host_says_behind_them_are_one_anthropic_message_results_
 #[case("")]
 #[case("[1]")]
 #[case("null")]
+#[case(r#"{"note": "cut \ud83d"}"#)]
+#[case(r#"{"\ude0a": 1}"#)]
+#[case(r#"{"note": "\ud83d\u0041"}"#)]
 fn arguments_that_are_no_object_are_shown_back_as_an_empty_one(#[case] arguments: &str) {
     let request = request(vec![user("hello"), calls(arguments), results("cut")]);
     let body = written(Wire::OpenAi, &request);
@@ -140,9 +143,10 @@ fn arguments_that_are_no_object_are_shown_back_as_an_empty_one(#[case] arguments
     assert_eq!(body["messages"][1]["content"][0]["input"], json!({}));
 }
 
-#[test]
-fn arguments_are_shown_back_byte_for_byte() {
-    let arguments = r#"{"n": 12345678901234567890123,  "b":1e2}"#;
+#[rstest]
+#[case(r#"{"n": 12345678901234567890123,  "b":1e2}"#)]
+#[case(r#"{"whole": "\ud83d\ude0a \u00e9 \uD83D\uDE0A", "no escape": "\\ud83d \" \n"}"#)]
+fn arguments_are_shown_back_byte_for_byte(#[case] arguments: &str) {
     let request = request(vec![user("hello"), calls(arguments), results("ok")]);
     let body = body(&endpoint(Wire::Anthropic), &request, Mode::Stream).unwrap();
     assert!(String::from_utf8(body).unwrap().contains(arguments));

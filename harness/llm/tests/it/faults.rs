@@ -320,3 +320,72 @@ async fn an_error_under_status_200_is_one_whatever_its_type(
     assert_eq!((error.kind, error.status), (ErrorKind::Server, Some(503)), "{error}");
     assert!(error.message.contains("loading model"), "{error}");
 }
+
+/// KERN-16
+#[rstest]
+#[tokio::test]
+async fn an_error_under_status_200_is_paced_by_its_headers(
+    #[values(Wire::Anthropic, Wire::OpenAi)] wire: Wire,
+    #[values("application/json", "text/event-stream")] content_type: &str,
+) {
+    let body = r#"{"error": {"code": 429, "message": "slow down"}}"#;
+    let body = match content_type {
+        "application/json" => body.to_owned(),
+        _ => format!("data: {body}\n\n"),
+    };
+    let raw = Raw::new(200, content_type, body).with_header("retry-after", "7");
+    let error = failing(wire, Reply::raw(raw)).await;
+    assert_eq!((error.kind, error.status), (ErrorKind::Limited, Some(429)), "{error}");
+    assert_eq!(error.retry_after, Some(Duration::from_secs(7)));
+}
+
+/// KERN-13: no part of a call takes longer than the whole of it may.
+#[tokio::test]
+async fn the_last_clock_bounds_the_wait_for_headers_too() {
+    let model = ModelServer::start().await;
+    let gate = Gate::new();
+    model.script([Reply::text("late").held(Point::Headers, &gate)]);
+    let limits = Limits { total: Duration::from_millis(200), ..limits() };
+    let transport = impatient(&model, Wire::OpenAi, limits);
+    let error = transport.stream(&request("So?"), &mut |_| ()).await.unwrap_err();
+    assert_eq!((error.kind, error.status), (ErrorKind::Stalled, None));
+    assert!(error.message.starts_with("no response headers within 0.2 s ("), "{error}");
+}
+
+#[tokio::test]
+async fn clocks_that_never_end_are_no_fault() {
+    let model = ModelServer::start().await;
+    model.script([Reply::text("six")]);
+    let never = Duration::MAX;
+    let limits = Limits { headers: never, idle: never, total: never, ..limits() };
+    let reply = impatient(&model, Wire::OpenAi, limits).complete(&request("So?")).await.unwrap();
+    assert_eq!(reply.text.as_deref(), Some("six"));
+}
+
+/// Servers without keys are called with any word as one, and it takes nothing of the reason.
+#[rstest]
+#[tokio::test]
+async fn a_word_in_place_of_a_key_leaves_a_refusal_readable(
+    #[values("x", "null", "EMPTY", "context")] key: &'static str,
+) {
+    let model = ModelServer::start().await;
+    let body = r#"{"error": {"message": "This model's maximum context length is 4096 tokens",
+        "param": null, "retry_after": 3}}"#;
+    model.script([Reply::raw(Raw::new(400, "application/json", body))]);
+    let base = model.url().parse().unwrap();
+    let endpoint = Endpoint::new(Wire::OpenAi, &base, Auth::bearer(key)).unwrap();
+    let transport = Transport::new(endpoint, limits(), clock()).unwrap();
+    let error = transport.complete(&request("So?")).await.unwrap_err();
+    assert_eq!((error.kind, error.status), (ErrorKind::Overflow, Some(400)), "{error}");
+    assert_eq!(error.retry_after, Some(Duration::from_secs(3)));
+    assert!(error.message.contains("length is 4096 tokens (scripted at "), "{error}");
+}
+
+/// KERN-17: a line for a person, whatever a server sends.
+#[tokio::test]
+async fn an_error_is_one_line_that_moves_no_cursor() {
+    let page = "<html>\r\n  <h1>Bad \u{1b}[2J\u{7}gateway</h1>\n\n</html>\n";
+    let error = failing(Wire::OpenAi, Reply::raw(Raw::new(502, "text/html", page))).await;
+    let words = "HTTP 502: <html> <h1>Bad [2J gateway</h1> </html> (";
+    assert!(error.message.starts_with(words), "{error:?}");
+}

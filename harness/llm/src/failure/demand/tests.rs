@@ -44,6 +44,14 @@ fn demanded(status: u16, words: &str, form: Form) -> Option<Demand> {
 )]
 #[case("Unrecognized request argument supplied: stream_options", Demand::NoStreamOptions)]
 #[case(
+    "Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly.",
+    Demand::SignedCalls
+)]
+#[case(
+    "Unable to submit request because function call `recall` in the 3. content block is missing a `thought_signature`.",
+    Demand::SignedCalls
+)]
+#[case(
     "[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options'), 'msg': 'Extra inputs are not permitted'}]",
     Demand::NoStreamOptions
 )]

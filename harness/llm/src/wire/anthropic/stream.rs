@@ -46,8 +46,9 @@ enum Block {
     Foreign,
 }
 
-/// Every event, and a document, in one shape: a tagged enum would be read twice, by way
-/// of a tree of values.
+/// An event, in one shape: a tagged enum would be read twice, by way of a tree of values.
+/// Deltas come by the thousand and the rest a few times a reply, so that only they are read
+/// at once: what is rare is looked at when its kind asks for it.
 #[derive(Deserialize)]
 struct Event<'a> {
     #[serde(borrow, default)]
@@ -57,18 +58,28 @@ struct Event<'a> {
     #[serde(borrow)]
     delta: Option<Piece<'a>>,
     #[serde(borrow)]
-    content_block: Option<NewBlock<'a>>,
+    content_block: Option<&'a RawValue>,
     #[serde(borrow)]
-    message: Option<Start<'a>>,
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    // Of a gateway that speaks another wire's errors.
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+/// A reply in one piece.
+#[derive(Deserialize)]
+struct Document<'a> {
+    #[serde(borrow, default)]
+    r#type: Text<'a>,
     usage: Option<WireUsage>,
-    // Of a document.
     #[serde(borrow)]
     model: Option<Text<'a>>,
     #[serde(borrow, default)]
     content: Bounded<NewBlock<'a>>,
     #[serde(borrow)]
     stop_reason: Option<Text<'a>>,
-    // Of a gateway that speaks another wire's errors.
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
@@ -127,17 +138,18 @@ impl Parser {
             Err(_) if is_foreign(data) => return Ok(Flow::More),
             Err(error) => return Err(failure::from_unknown_event(data, &error)),
         };
-        let Event { r#type, index, delta, content_block, message, usage, .. } = event;
+        let Event { r#type, index, delta, content_block, message, usage, error } = event;
         match &*r#type {
             "content_block_delta" => {
                 self.extend(place(index)?, delta.ok_or_else(without_content)?, viewer)?;
             }
             "content_block_start" => {
-                self.begin(place(index)?, content_block.ok_or_else(without_content)?, viewer)?;
+                let block = look(content_block, data)?.ok_or_else(without_content)?;
+                self.begin(place(index)?, block, viewer)?;
             }
             "content_block_stop" => self.end(place(index)?, viewer),
             "message_start" => {
-                if let Some(Start { model, usage }) = message {
+                if let Some(Start { model, usage }) = look(message, data)? {
                     self.model = filled(model).map(Cow::into_owned).unwrap_or_default();
                     self.count(usage);
                 }
@@ -145,7 +157,7 @@ impl Parser {
             "message_delta" => {
                 let word = delta.and_then(|delta| delta.stop_reason);
                 self.stop = word.as_deref().and_then(stop_reason).or(self.stop.take());
-                self.count(usage);
+                self.count(look(usage, data)?);
             }
             "message_stop" => {
                 self.ended = true;
@@ -156,7 +168,7 @@ impl Parser {
                 self.document(data, viewer)?;
                 return Ok(Flow::Done);
             }
-            _ if event.error.is_some() => return Err(failure::from_event(data)),
+            _ if error.is_some() => return Err(failure::from_event(data)),
             _ => {} // ping, and what is new
         }
         Ok(Flow::More)
@@ -164,9 +176,9 @@ impl Parser {
 
     /// Takes a reply that came in one piece.
     pub(crate) fn document(&mut self, body: &str, viewer: &mut Viewer<'_>) -> Result<(), LlmError> {
-        let document: Event<'_> = serde_json::from_str(body)
+        let document: Document<'_> = serde_json::from_str(body)
             .map_err(|error| failure::from_unknown_event(body, &error))?;
-        let Event { r#type, usage, model, content, stop_reason: word, error, .. } = document;
+        let Document { r#type, usage, model, content, stop_reason: word, error } = document;
         if error.is_some() || &*r#type == "error" {
             return Err(failure::from_event(body));
         }
@@ -348,6 +360,16 @@ fn is_foreign(data: &str) -> bool {
     ];
     let kind: Option<Kind<'_>> = serde_json::from_str(data).ok();
     kind.is_some_and(|kind| kind.error.is_none() && !OURS.contains(&&*kind.r#type))
+}
+
+/// A part of an event that is read only where it counts.
+fn look<'t, T: Deserialize<'t>>(
+    raw: Option<&'t RawValue>,
+    event: &str,
+) -> Result<Option<T>, LlmError> {
+    raw.map(|raw| serde_json::from_str(raw.get()))
+        .transpose()
+        .map_err(|error| failure::from_unknown_event(event, &error))
 }
 
 fn read<'t>(raw: Option<&'t RawValue>, buffer: &'t mut String) -> Result<&'t str, LlmError> {

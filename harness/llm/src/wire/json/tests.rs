@@ -58,13 +58,19 @@ fn both(json: &str) -> (Option<String>, Option<String>) {
 #[rstest]
 #[case(r#""tide""#, Some("tide"))]
 #[case(r#""\"\\\/\b\f\n\r\t\u00e9\ud83c\udf0a\u0000""#, Some("\"\\/\u{8}\u{c}\n\r\té🌊\0"))]
-#[case::half_a_pair(r#""\ud83c""#, None)]
-#[case::the_other_half(r#""\udf0a""#, None)]
-#[case::two_first_halves(r#""\ud83c\ud83c""#, None)]
-#[case::half_and_a_letter(r#""\ud83cudf0a""#, None)]
 fn a_text_is_unescaped_as_serde_does(#[case] json: &str, #[case] text: Option<&str>) {
     let (ours, theirs) = both(json);
     assert_eq!((ours.as_deref(), theirs.as_deref()), (text, text));
+}
+
+#[rstest]
+#[case::half_a_pair(r#""a\ud83c""#, "a\u{fffd}")]
+#[case::the_other_half(r#""\udf0ab""#, "\u{fffd}b")]
+#[case::two_first_halves(r#""\ud83c\ud83c""#, "\u{fffd}\u{fffd}")]
+#[case::half_and_a_letter(r#""\ud83cudf0a""#, "\u{fffd}udf0a")]
+#[case::half_and_a_pair(r#""\ud83c\ud83c\udf0a""#, "\u{fffd}🌊")]
+fn half_a_character_is_read_as_one_that_was_lost(#[case] json: &str, #[case] text: &str) {
+    assert_eq!(both(json), (Some(text.to_owned()), None));
 }
 
 #[test]
@@ -90,7 +96,13 @@ proptest! {
         let json = format!("\"{}\"", pieces.concat());
         if serde_json::from_str::<&RawValue>(&json).is_ok_and(|raw| raw.get().len() == json.len()) {
             let (ours, theirs) = both(&json);
-            prop_assert_eq!(ours, theirs);
+            if theirs.is_some() {
+                prop_assert_eq!(ours, theirs);
+            } else {
+                // All that serde refuses here is half a character.
+                let is_half = ours.is_some_and(|text| text.contains('\u{fffd}'));
+                prop_assert!(is_half);
+            }
         }
     }
 }

@@ -5,10 +5,20 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::seal;
 use crate::delta::{Delta, Viewer};
 use crate::error::LlmError;
-use crate::message::ToolCall;
+use crate::message::{Reasoning, ToolCall};
 use crate::wire::json::{Count, MAX_PARTS, Text, filled, said};
+
+/// How calls come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Come {
+    /// Each in as many pieces as there are.
+    InPieces,
+    /// Each in one, so that no two are the same call.
+    Whole,
+}
 
 /// A piece of a call.
 #[derive(Debug, Deserialize)]
@@ -19,6 +29,9 @@ pub(super) struct CallPiece<'a> {
     id: Option<Text<'a>>,
     #[serde(borrow)]
     function: Option<FunctionPiece<'a>>,
+    /// What the provider wants back beside the call.
+    #[serde(borrow)]
+    extra_content: Option<&'a RawValue>,
 }
 
 /// The function that a piece names or goes on with.
@@ -46,7 +59,17 @@ struct Call {
     id: String,
     name: String,
     arguments: String,
+    extra: Option<String>,
     shown: bool,
+}
+
+/// What of a piece tells whose it is.
+#[derive(Clone, Copy, Debug)]
+struct Marks<'a> {
+    index: Option<u64>,
+    id: Option<&'a str>,
+    name: Option<&'a str>,
+    arguments: Option<&'a str>,
 }
 
 impl Calls {
@@ -54,9 +77,10 @@ impl Calls {
     pub(super) fn extend(
         &mut self,
         piece: CallPiece<'_>,
+        how: Come,
         viewer: &mut Viewer<'_>,
     ) -> Result<(), LlmError> {
-        let CallPiece { index: Count(index), id, function } = piece;
+        let CallPiece { index: Count(index), id, function, extra_content } = piece;
         let FunctionPiece { name, arguments } = function.unwrap_or_default();
         let (id, name) = (filled(id), filled(name));
         let mut buffer = std::mem::take(&mut self.buffer);
@@ -65,7 +89,8 @@ impl Calls {
         if id.is_none() && name.is_none() && arguments.is_none() {
             return Ok(()); // some servers announce a call and make none
         }
-        let place = self.place(index, id.as_deref(), name.as_deref());
+        let marks = Marks { index, id: id.as_deref(), name: name.as_deref(), arguments };
+        let place = self.place(marks, how);
         if place >= MAX_PARTS {
             return Err(LlmError::broken(&format!("the reply has more than {MAX_PARTS} calls")));
         }
@@ -73,38 +98,47 @@ impl Calls {
             let after_last = || self.all.last().map_or(0, |last| last.index.saturating_add(1));
             self.all.push(Call::new(index.unwrap_or_else(after_last)));
         }
-        self.all[place].extend(place, id, name, arguments, viewer);
+        let call = &mut self.all[place];
+        call.extend(place, id, name, arguments, viewer);
+        if let Some(extra) = extra_content.filter(|_| call.extra.is_none()) {
+            call.extra = Some(extra.get().to_owned());
+        }
         self.buffer = buffer;
         Ok(())
     }
 
     /// Which call a piece belongs to, or the place behind the last one.
-    fn place(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> usize {
-        let known = match index {
-            Some(index) => self.all.iter().rposition(|call| call.index == index),
+    fn place(&self, marks: Marks<'_>, how: Come) -> usize {
+        let by_id = |id: &str| self.all.iter().rposition(|call| call.id == id);
+        let known = match (how, marks.index) {
+            (Come::Whole, _) => marks.id.and_then(by_id),
+            (Come::InPieces, Some(index)) => self.all.iter().rposition(|call| call.index == index),
             // For servers that number nothing, what has no id goes on with the last call.
-            None => match id {
-                Some(id) => self.all.iter().rposition(|call| call.id == id),
+            (Come::InPieces, None) => match marks.id {
+                Some(id) => by_id(id),
                 None => self.all.len().checked_sub(1),
             },
         };
         match known {
-            Some(place) if !self.all[place].is_another(id, name) => place,
+            Some(place) if !self.all[place].is_another(marks) => place,
             Some(_) | None => self.all.len(),
         }
     }
 
-    /// The calls in the model's order.
-    pub(super) fn finish(self) -> Vec<ToolCall> {
+    /// The calls in the model's order, and what must go back beside them.
+    pub(super) fn finish(self) -> (Vec<ToolCall>, Vec<Reasoning>) {
         let mut calls = self.all;
         for (place, call) in calls.iter_mut().enumerate() {
             call.id = call_id(std::mem::take(&mut call.id), place);
         }
         calls.sort_by_key(|call| call.index); // stable: equal numbers stay as they came
-        let made = calls.into_iter().map(|Call { index: _, id, name, arguments, shown: _ }| {
-            ToolCall { id, name, arguments }
-        });
-        made.collect()
+        let seals = calls.iter().filter_map(|call| seal::of(&call.id, call.extra.as_deref()?));
+        let seals = seals.collect();
+        let made =
+            calls.into_iter().map(|Call { index: _, id, name, arguments, extra: _, shown: _ }| {
+                ToolCall { id, name, arguments }
+            });
+        (made.collect(), seals)
     }
 }
 
@@ -115,20 +149,33 @@ impl Call {
             id: String::new(),
             name: String::new(),
             arguments: String::new(),
+            extra: None,
             shown: false,
         }
     }
 
     /// Whether a piece with this one's number is another call all the same. Gemini numbers
     /// each of several calls 0. A new id alone says nothing, for some servers make one up
-    /// for each piece; a name beside it, when this call could be whole, does.
-    fn is_another(&self, id: Option<&str>, name: Option<&str>) -> bool {
-        let (Some(id), Some(_)) = (id, name) else { return false };
-        let whole = || {
-            self.arguments.is_empty()
-                || serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
-        };
-        !self.id.is_empty() && self.id != id && whole()
+    /// for each piece; a name beside it, when this call could be whole, does. Without ids,
+    /// a name does where arguments begin anew behind whole ones.
+    fn is_another(&self, marks: Marks<'_>) -> bool {
+        let Marks { index: _, id, name, arguments } = marks;
+        if name.is_none() {
+            return false;
+        }
+        let begins = |text: &str| text.trim_start().starts_with('{');
+        match id {
+            Some(id) => {
+                !self.id.is_empty()
+                    && self.id != id
+                    && (self.arguments.is_empty() || self.has_whole_arguments())
+            }
+            None => arguments.is_some_and(begins) && self.has_whole_arguments(),
+        }
+    }
+
+    fn has_whole_arguments(&self) -> bool {
+        serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
     }
 
     fn extend(

@@ -4,8 +4,11 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::dialect::{Dialect, Echo, Field, OutputCap};
-use crate::message::{Content, Message, Reasoning, Request, ToolChoice, ToolResult, ToolSpec};
+use super::seal;
+use crate::dialect::{Dialect, Echo, Field, OutputCap, Unsigned};
+use crate::message::{
+    Content, Message, Reasoning, Request, ToolCall, ToolChoice, ToolResult, ToolSpec,
+};
 use crate::wire::Mode;
 use crate::wire::reply::{Shown, shown_name};
 
@@ -57,29 +60,41 @@ fn turns(request: &Request, dialect: Dialect) -> Vec<Turn<'_>> {
                 if text.is_none() && calls.is_empty() {
                     continue; // servers refuse a message that says nothing
                 }
+                let echoed = |echo| (dialect.echo_reasoning == echo).then(|| thoughts(reasoning));
                 turns.push(Turn::Assistant {
                     content: text, // null when there are only calls (KERN-09)
-                    reasoning_content: (dialect.echo_reasoning == Echo::ReasoningContent)
-                        .then(|| thoughts(reasoning)),
-                    reasoning: (dialect.echo_reasoning == Echo::Reasoning)
-                        .then(|| thoughts(reasoning)),
-                    tool_calls: calls
-                        .iter()
-                        .map(|call| Call {
-                            id: &call.id,
-                            r#type: "function",
-                            function: Function {
-                                name: shown_name(&call.name),
-                                arguments: Shown::of(&call.arguments).text(),
-                            },
-                        })
-                        .collect(),
+                    reasoning_content: echoed(Echo::ReasoningContent),
+                    reasoning: echoed(Echo::Reasoning),
+                    tool_calls: made(calls, reasoning, dialect),
                 });
             }
             Message::ToolResults { results } => turns.extend(results.iter().map(result)),
         }
     }
     turns
+}
+
+fn made<'a>(calls: &'a [ToolCall], reasoning: &'a [Reasoning], dialect: Dialect) -> Vec<Call<'a>> {
+    let seals = seal::among(reasoning);
+    let made = |call: &'a ToolCall| Call {
+        id: &call.id,
+        r#type: "function",
+        function: Function {
+            name: shown_name(&call.name),
+            arguments: Shown::of(&call.arguments).text(),
+        },
+        extra_content: seal::for_call(&seals, &call.id),
+    };
+    let mut made: Vec<Call<'a>> = calls.iter().map(made).collect();
+    // Of calls that were made together only the first one is signed.
+    let is_unsigned = made.iter().all(|call| call.extra_content.is_none());
+    if is_unsigned
+        && dialect.unsigned_calls == Unsigned::Excused
+        && let Some(first) = made.first_mut()
+    {
+        first.extra_content = Some(seal::EXCUSE);
+    }
+    made
 }
 
 #[derive(Serialize)]
@@ -176,6 +191,8 @@ struct Call<'a> {
     id: &'a str,
     r#type: &'static str,
     function: Function<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<seal::Extra<'a>>,
 }
 
 #[derive(Serialize)]

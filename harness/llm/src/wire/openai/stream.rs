@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::calls::{CallPiece, Calls};
+use super::calls::{CallPiece, Calls, Come};
 use super::usage::WireUsage;
 use crate::delta::{Delta, Viewer};
 use crate::error::{ErrorKind, LlmError};
@@ -123,22 +123,25 @@ impl Parser {
         if let Some(usage) = usage {
             usage.replace_in(&mut self.usage);
         }
+        let how = if delta.is_some() { Come::InPieces } else { Come::Whole };
         if let Some(piece) = delta.or(message) {
-            self.extend(piece, viewer)?;
+            self.extend(piece, how, viewer)?;
         }
-        match finish_reason.as_deref() {
-            Some("error") => {
-                let words = "the provider ended the reply with an error and gave no reason";
-                Err(LlmError { status: Some(200), ..LlmError::new(ErrorKind::Server, words) })
-            }
-            word => {
-                self.stop = word.and_then(stop_reason).or(self.stop.take());
-                Ok(())
-            }
+        let word = finish_reason.as_deref().unwrap_or_default();
+        if let Some(kind) = breaks_off(word) {
+            let words = format!("the provider ended the reply with {word:?} and gave no reason");
+            return Err(LlmError { status: Some(200), ..LlmError::new(kind, words) });
         }
+        self.stop = stop_reason(word).or(self.stop.take());
+        Ok(())
     }
 
-    fn extend(&mut self, piece: Piece<'_>, viewer: &mut Viewer<'_>) -> Result<(), LlmError> {
+    fn extend(
+        &mut self,
+        piece: Piece<'_>,
+        how: Come,
+        viewer: &mut Viewer<'_>,
+    ) -> Result<(), LlmError> {
         let Piece { content, refusal, reasoning_content, reasoning, tool_calls } = piece;
         // Those who write both names write the same text under both.
         if let Some(thoughts) = reasoning_content.filter(|raw| raw.get() != "\"\"").or(reasoning) {
@@ -153,7 +156,7 @@ impl Parser {
             self.refused |= self.text.len() > before;
         }
         for call in tool_calls.unwrap_or_default().0 {
-            self.calls.extend(call, viewer)?;
+            self.calls.extend(call, how, viewer)?;
         }
         Ok(())
     }
@@ -209,7 +212,8 @@ impl Parser {
 
     pub(crate) fn finish(self) -> Result<Reply, LlmError> {
         let Self { model, usage, stop, ended, text, thoughts, refused, calls, buffer: _ } = self;
-        let reasoning = (!thoughts.is_empty()).then_some(Reasoning::Text { text: thoughts });
+        let thoughts = (!thoughts.is_empty()).then_some(Reasoning::Text { text: thoughts });
+        let (calls, seals) = calls.finish();
         let stop = match stop {
             Some(_) if refused => Some(StopReason::Refusal),
             None if refused && ended => Some(StopReason::Refusal),
@@ -217,14 +221,26 @@ impl Parser {
         };
         Parts {
             text,
-            reasoning: reasoning.into_iter().collect(),
-            calls: calls.finish(),
+            reasoning: thoughts.into_iter().chain(seals).collect(),
+            calls,
             stop,
             usage,
             model,
             ended,
         }
         .whole()
+    }
+}
+
+/// What went wrong, where the word in place of a stop reason says that something did: what
+/// came until then is no reply.
+fn breaks_off(word: &str) -> Option<ErrorKind> {
+    match word.to_ascii_lowercase().as_str() {
+        "error" // OpenRouter
+        | "network_error" // Zhipu, of its own inference
+        | "abort" | "aborted" => Some(ErrorKind::Server), // vLLM, SGLang
+        "insufficient_system_resource" => Some(ErrorKind::Overloaded), // DeepSeek
+        _ => None,
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::replies::{delta, parsed};
 use super::*;
 use crate::ErrorKind;
+use crate::dialect::Unsigned;
 
 fn calls_of(events: &[Value]) -> Vec<(String, String, String)> {
     let reply = parsed(Wire::OpenAi, events).unwrap();
@@ -109,4 +110,93 @@ fn more_calls_or_blocks_than_anyone_makes_break_the_reply() {
         .collect();
     let error = parsed(Wire::Anthropic, &blocks).unwrap_err();
     assert_eq!(error.message, "the reply has more than 1024 blocks");
+}
+
+/// Servers without ids: a name that comes again where arguments begin anew is another call.
+#[rstest]
+#[case::not_numbered(json!(null), json!(null))]
+#[case::numbered_alike(json!(0), json!(""))]
+fn calls_without_ids_are_told_apart_by_where_they_begin(#[case] index: Value, #[case] id: Value) {
+    let piece = |name: &str, arguments: &str| {
+        let name = if name.is_empty() { json!(null) } else { json!(name) };
+        call_piece(&index, &id, &name, &json!(arguments))
+    };
+    let events = [
+        piece("recall", "{\"q\":"),
+        piece("recall", "1}"),
+        piece("recall", ""),
+        piece("recall", "{\"q\":2}"),
+        piece("list", "{"),
+        piece("", "}"),
+        end_of_calls(),
+    ];
+    let expected = [
+        triple("call_0", "recall", "{\"q\":1}"),
+        triple("call_1", "recall", "{\"q\":2}"),
+        triple("call_2", "list", "{}"),
+    ];
+    assert_eq!(calls_of(&events), expected);
+}
+
+#[test]
+fn no_two_calls_of_a_document_are_one() {
+    let call = |name: &str, arguments: &str| json!({"index": 0, "type": "function", "function": {"name": name, "arguments": arguments}});
+    let all = [
+        call("list", ""),
+        call("read", ""),
+        call("recall", "{\"q\":1}"),
+        call("recall", "{\"q\":1}"),
+    ];
+    let body =
+        json!({"choices": [{"message": {"tool_calls": all}, "finish_reason": "tool_calls"}]});
+    let reply = document(Wire::OpenAi, &body.to_string(), &mut |_| ()).unwrap();
+    let made: Vec<_> =
+        reply.calls.into_iter().map(|call| (call.id, call.name, call.arguments)).collect();
+    let expected = [
+        triple("call_0", "list", ""),
+        triple("call_1", "read", ""),
+        triple("call_2", "recall", "{\"q\":1}"),
+        triple("call_3", "recall", "{\"q\":1}"),
+    ];
+    assert_eq!(made, expected);
+}
+
+/// Gemini signs its thoughts beside the first of its calls, and wants that back as it was.
+fn signed_calls() -> Reply {
+    let signature = json!({"google": {"thought_signature": "Ab+/\u{e9}=="}});
+    let call = |index: u64, id: &str, extra: &Value| {
+        let function = json!({"name": "recall", "arguments": "{\"q\":1}"});
+        json!({"index": index, "id": id, "function": function, "extra_content": extra})
+    };
+    let calls = [call(0, "a", &signature), call(1, "b", &Value::Null)];
+    parsed(Wire::OpenAi, &[delta(&json!({"tool_calls": calls})), end_of_calls()]).unwrap()
+}
+
+fn shown_back(reasoning: Vec<Reasoning>, dialect: Dialect) -> Vec<Value> {
+    let calls = signed_calls().calls;
+    let said = Message::Assistant { text: None, reasoning, calls };
+    let request = request(vec![user("hello"), said, results("ok")]);
+    let body = write(Wire::OpenAi, dialect, &request, Mode::Stream).unwrap();
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    let calls = body["messages"][2]["tool_calls"].as_array().unwrap();
+    calls.iter().map(|call| call.get("extra_content").cloned().unwrap_or_default()).collect()
+}
+
+/// KERN-40
+#[test]
+fn what_stands_beside_a_call_goes_back_with_it_unchanged() {
+    let signature = json!({"google": {"thought_signature": "Ab+/\u{e9}=="}});
+    let reply = signed_calls();
+    assert_eq!(shown_back(reply.reasoning, Dialect::default()), [signature, Value::Null]);
+    assert_eq!(shown_back(Vec::new(), Dialect::default()), [Value::Null, Value::Null]);
+}
+
+/// KERN-40: a signature that is gone is excused once the server asks for one.
+#[test]
+fn a_call_without_its_signature_is_excused_on_demand() {
+    let excused = Dialect { unsigned_calls: Unsigned::Excused, ..Dialect::default() };
+    let excuse = json!({"google": {"thought_signature": "skip_thought_signature_validator"}});
+    assert_eq!(shown_back(Vec::new(), excused), [excuse, Value::Null]);
+    let signature = json!({"google": {"thought_signature": "Ab+/\u{e9}=="}});
+    assert_eq!(shown_back(signed_calls().reasoning, excused), [signature, Value::Null]);
 }

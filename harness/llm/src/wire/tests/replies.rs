@@ -269,6 +269,7 @@ fn a_total_of_nothing_takes_none_back() {
 #[case("model_context_window_exceeded", StopReason::MaxTokens)]
 #[case("SAFETY", StopReason::Refusal)]
 #[case("refusal", StopReason::Refusal)]
+#[case("sensitive", StopReason::Refusal)]
 #[case("Moonset", StopReason::Other("Moonset".to_owned()))]
 fn a_renamed_stop_reason_is_known_on_either_wire(#[case] word: &str, #[case] stop: StopReason) {
     let openai = [json!({"choices": [{"delta": {"content": "hi"}, "finish_reason": word}]})];
@@ -296,6 +297,22 @@ fn an_error_within_a_reply_ends_it(#[case] event: Value, #[case] words: &str) {
     let error = parsed(Wire::OpenAi, &[delta(&json!({"content": "So far"})), event]).unwrap_err();
     assert_eq!(error.kind, ErrorKind::Server);
     assert!(error.message.contains(words), "{error}");
+}
+
+/// KERN-15: a word in place of a stop reason that says what went wrong. What came is cut.
+#[rstest]
+#[case::deepseek("insufficient_system_resource", ErrorKind::Overloaded)]
+#[case::zhipu("network_error", ErrorKind::Server)]
+#[case::vllm("abort", ErrorKind::Server)]
+#[case::in_capitals("ERROR", ErrorKind::Server)]
+fn a_reply_that_its_server_gave_up_is_none(#[case] word: &str, #[case] kind: ErrorKind) {
+    let events = [
+        delta(&json!({"content": "So far"})),
+        json!({"choices": [{"index": 0, "delta": {}, "finish_reason": word}]}),
+    ];
+    let error = parsed(Wire::OpenAi, &events).unwrap_err();
+    assert_eq!((error.kind, error.status), (kind, Some(200)), "{error}");
+    assert!(error.message.contains(&format!("{word:?}")), "{error}");
 }
 
 #[rstest]
@@ -335,4 +352,22 @@ fn a_kind_of_event_that_is_new_may_have_any_form() {
     );
     let ours = json!({"type": "content_block_delta", "index": 0, "delta": 5});
     assert_eq!(parsed(Wire::Anthropic, &[ours]).unwrap_err().kind, ErrorKind::Broken);
+}
+
+/// Proxies that cut text by UTF-16 units send the halves of a character in two pieces.
+#[rstest]
+#[case(r#""a\ud83d""#, r#""\ude0ab""#, "a\u{fffd}\u{fffd}b")]
+#[case(r#""a\ud83d""#, r#""b""#, "a\u{fffd}b")]
+fn half_a_character_breaks_no_reply(
+    #[case] first: &str,
+    #[case] second: &str,
+    #[case] expected: &str,
+) {
+    let mut parser = StreamParser::new(Wire::OpenAi);
+    for piece in [first, second] {
+        let event =
+            format!(r#"{{"choices":[{{"delta":{{"content":{piece}}},"finish_reason":"stop"}}]}}"#);
+        parser.event(&event, &mut |_| ()).unwrap();
+    }
+    assert_eq!(parser.finish().unwrap().text.as_deref(), Some(expected));
 }
