@@ -4,7 +4,9 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use foundry_client::{AgentView, CatalogTool, ClientError, HarnessView, ModelView, SkillRef};
+use foundry_client::{
+    AgentView, CatalogTool, ClientError, Failure, HarnessView, ModelView, SkillRef,
+};
 use foundry_kernel::Tool;
 use foundry_platform::api::Api;
 use foundry_platform::catalog::{self, Executors};
@@ -162,6 +164,12 @@ impl Agent {
         }
     }
 
+    /// A cycle of this configuration got past its start.
+    pub(crate) fn open_gate(&self, agent: &AgentView) {
+        let now = self.clock.now();
+        self.mind().gate.open_if_it_passes(&Config::of(agent), now);
+    }
+
     /// Lets no cycle pass whose model is as it is now; says why, once (BIND-10).
     pub(crate) fn close_models(&self, ready: &Ready, reason: &str) -> Blocked {
         let now = self.clock.now();
@@ -209,11 +217,15 @@ impl Agent {
     }
 
     async fn read(&self, agent: &AgentView) -> Result<Read, Unreadable> {
-        let (thoughts, tools, harness, model) = tokio::try_join!(
+        // Two at a time, as many connections as the client keeps: more would be made and
+        // thrown away in each cycle of each agent.
+        let (thoughts, model) = tokio::try_join!(
             async { self.api.thoughts().await.map_err(Unreadable::Api) },
+            async { self.find_model(&agent.model).await.map_err(Unreadable::Api) },
+        )?;
+        let (tools, harness) = tokio::try_join!(
             async { self.api.tools().await.map_err(Unreadable::Catalog) },
             async { self.api.harness(&agent.harness_id).await.map_err(Unreadable::Catalog) },
-            async { self.find_model(&agent.model).await.map_err(Unreadable::Api) },
         )?;
         Ok(Read { thoughts, tools, harness, model })
     }
@@ -302,7 +314,11 @@ fn warnings(agent: &AgentView, not_permitted: &[String]) -> Vec<String> {
 }
 
 /// Whether the API was merely away or busy: that says nothing of the catalog, and the
-/// next cycle looks again.
+/// next cycle looks again. A catalog that came and cannot be read stays as it is.
 fn is_passing(error: &ClientError) -> bool {
-    error.status().is_none_or(|status| matches!(status, 429 | 502..=504))
+    match &error.failure {
+        Failure::Status { status, .. } => matches!(status, 429 | 502..=504),
+        Failure::Unreachable(_) | Failure::TimedOut | Failure::NoToken(_) => true,
+        Failure::Unreadable(_) | Failure::Unsendable(_) => false,
+    }
 }

@@ -58,7 +58,7 @@ impl Agent {
         };
         if let Some(thought) = self.think(&ready, purpose).await {
             self.count(start.number(), thought.called_a_tool);
-            self.runs.push(thought.record).await;
+            self.runs.push(thought.record);
             // What cannot be stored now is stored after the next evaluation.
             drop(self.stop.run_until_cancelled(self.runs.store()).await);
         }

@@ -77,7 +77,7 @@ impl Agent {
                 return None;
             }
         };
-        self.mind().gate.open();
+        self.open_gate(&ready.agent);
         let means = Means {
             broker: self.broker.clone(),
             route: ready.route.clone(),

@@ -58,9 +58,10 @@ impl Handler for Wakes<'_> {
     /// A wake stays pending, to be handed out again, while the model cannot be called.
     async fn handle(&mut self, wake: &Wake) -> Option<RunRecord> {
         let agent = self.agent;
+        let ready = agent.stop.run_until_cancelled(agent.ready()).await?.ok()?;
+        // Told when it is handled: it comes again and again while nothing can be done (LOOP-31).
         let what = format!("wake by {}", wake.source);
         agent.log.info(kind::WAKE, &format!("{what}, recorded at {}", instant(wake.created_at)));
-        let ready = agent.ready().await.ok()?;
         let now = agent.clock.now();
         let input = prompt::wake(now, ready.who(), &ready.start, &ready.cycles, &woken_by(wake));
         let thought = agent.think(&ready, Purpose { what, reason: "wake", input }).await?;

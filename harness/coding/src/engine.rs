@@ -23,7 +23,7 @@ use crate::kind;
 use crate::prompt::{self, Opening, Setting};
 use crate::task::attempt::{self, Left, Next, Phase, Watch};
 use crate::task::carry::Known;
-use crate::task::stage::{self, Came, Plan, Stage};
+use crate::task::stage::{self, Came, Change, Plan, Stage};
 use crate::tools::{self, Bench};
 
 /// What is to be done, and how.
@@ -117,7 +117,7 @@ impl Engine {
         let mut stage = Stage::first();
         let ended = loop {
             let came = match &stage {
-                Stage::Planning { change } => self.plan(change.as_deref(), &mut memory).await,
+                Stage::Planning { change } => self.plan(change.as_ref(), &mut memory).await,
                 Stage::Awaiting { plan } => self.ask_for_approval(plan).await,
                 Stage::Building { plan } => self.build(plan, &mut memory).await,
                 Stage::Ended(result) => break Ended::Result(result.clone()),
@@ -130,7 +130,7 @@ impl Engine {
         Done { ended, usage: memory.usage }
     }
 
-    async fn plan(&self, change: Option<&str>, memory: &mut Memory) -> Result<Came, Stopped> {
+    async fn plan(&self, change: Option<&Change>, memory: &mut Memory) -> Result<Came, Stopped> {
         let line = match change {
             None => "planning begins",
             Some(_) => "planning goes on: the plan is to be changed",
@@ -195,14 +195,14 @@ impl Engine {
         &self,
         phase: Phase,
         plan: Option<&Plan>,
-        change: Option<&str>,
+        change: Option<&Change>,
         memory: &mut Memory,
     ) -> Result<Option<CodingResult>, Stopped> {
         let mut known = Known::default();
         let mut idle = 0;
         let (mut history, mut input) = match change {
-            Some(words) => (std::mem::take(&mut memory.planning), prompt::change(words)),
-            None => (Vec::new(), self.opening(plan, None)),
+            Some(change) => (std::mem::take(&mut memory.planning), prompt::said(&change.words)),
+            None => (Vec::new(), self.opening(plan, None, None)),
         };
         loop {
             let attempt = match self.attempt(phase, history, input).await {
@@ -229,7 +229,7 @@ impl Engine {
             }
             known.hear(&outcome.entries);
             let told = known.render(&self.bench.ledger.notes());
-            (history, input) = (Vec::new(), self.opening(plan, told.as_deref()));
+            (history, input) = (Vec::new(), self.opening(plan, change, told.as_deref()));
         }
     }
 
@@ -331,8 +331,8 @@ impl Engine {
         tools::of_phase(phase, &self.bench).into_iter().chain(granted.cloned()).collect()
     }
 
-    fn opening(&self, plan: Option<&Plan>, known: Option<&str>) -> String {
-        prompt::opening(Opening { task: &self.task.text, plan, known })
+    fn opening(&self, plan: Option<&Plan>, change: Option<&Change>, known: Option<&str>) -> String {
+        prompt::opening(Opening { task: &self.task.text, plan, change, known })
     }
 
     fn line(&self, kind: &str, level: LogLevel, line: &str) {

@@ -4,7 +4,7 @@
 //! cache it; the task, the plan and what is known so far stand in the first user turn.
 
 use crate::task::attempt::{Hint, Phase};
-use crate::task::stage::Plan;
+use crate::task::stage::{Change, Plan};
 
 const POLICY: &str = include_str!("prompt/policy.md");
 const PLANNING: &str = include_str!("prompt/planning.md");
@@ -46,6 +46,8 @@ pub struct Opening<'a> {
     pub task: &'a str,
     /// The approved plan, while building.
     pub plan: Option<&'a Plan>,
+    /// What is to be changed in the plan before, while planning (CODE-31).
+    pub change: Option<&'a Change>,
     /// What is known from the attempts before (CODE-25).
     pub known: Option<&'a str>,
 }
@@ -73,10 +75,14 @@ pub fn system(phase: Phase, setting: &Setting) -> String {
 
 /// The first user turn of an attempt.
 pub fn opening(opening: Opening<'_>) -> String {
-    let Opening { task, plan, known } = opening;
+    let Opening { task, plan, change, known } = opening;
     let mut parts = vec![format!("# Task\n\n{}", task.trim())];
     if let Some(plan) = plan {
         parts.push(format!("# Approved plan\n\n{}", plan.markdown.trim()));
+    }
+    if let Some(Change { plan, words }) = change {
+        let markdown = plan.markdown.trim();
+        parts.push(format!("# Plan so far\n\n{markdown}\n\n# Change\n\n{}", said(words)));
     }
     if let Some(known) = known {
         parts.push(format!(
@@ -88,8 +94,8 @@ pub fn opening(opening: Opening<'_>) -> String {
     parts.join("\n\n")
 }
 
-/// The user turn by which a person's words change a plan (CODE-31).
-pub fn change(words: &str) -> String {
+/// What a person's words to a plan mean for it (CODE-31).
+pub fn said(words: &str) -> String {
     let words = match words.trim() {
         "" => "(The answer was empty: say in the plan what you need to know.)",
         given => given,

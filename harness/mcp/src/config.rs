@@ -2,15 +2,17 @@
 
 mod environment;
 mod parse;
+mod secret;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use ::http::{HeaderName, HeaderValue};
 use secrecy::{ExposeSecret as _, SecretString};
 use url::Url;
 
-use crate::redact::Redactor;
+use crate::redact::{Hide, Redactor};
 
 pub use environment::Environment;
 pub use parse::ConfigError;
@@ -115,12 +117,20 @@ impl Server {
         let mut redactor = Redactor::default();
         match &self.reach {
             Reach::Http(http) => {
-                for (_, value) in &http.headers {
-                    redactor.hide(value);
+                for (name, value) in &http.headers {
+                    let is_credential = secret::is_credential(name.as_str());
+                    let hide = if is_credential { Hide::Everywhere } else { Hide::InWords };
+                    redactor.hide(value.expose_secret(), hide);
                 }
                 redactor.replace(http.url.as_str(), &http.place());
+                secret::hide_url(&mut redactor, &http.url);
             }
-            Reach::Stdio(stdio) => stdio.secrets.iter().for_each(|value| redactor.hide(value)),
+            Reach::Stdio(stdio) => {
+                for (value, hide) in &stdio.secrets {
+                    redactor.hide(value.expose_secret(), *hide);
+                }
+                secret::hide_environment(&mut redactor, &stdio.environment);
+            }
         }
         redactor
     }
@@ -136,7 +146,7 @@ pub enum Reach {
 }
 
 /// A server at a URL.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Http {
     /// Its one endpoint. It may carry credentials, which are never said.
     pub url: Url,
@@ -169,6 +179,16 @@ impl Http {
     }
 }
 
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { url: _, headers } = self;
+        f.debug_struct("Http")
+            .field("url", &self.place())
+            .field("headers", &headers.iter().map(|(name, _)| name).collect::<Vec<_>>())
+            .finish()
+    }
+}
+
 /// A server that is a child of this process.
 #[derive(Clone)]
 pub struct Stdio {
@@ -178,14 +198,14 @@ pub struct Stdio {
     pub arguments: Vec<String>,
     /// Its whole environment.
     pub environment: BTreeMap<String, String>,
-    /// Values of it that are never said.
-    pub(crate) secrets: Vec<SecretString>,
+    /// Values of it that are not said, beside what its names tell.
+    pub(crate) secrets: Vec<(SecretString, Hide)>,
     /// Where it runs; none means where the host does.
     pub folder: Option<PathBuf>,
 }
 
-impl std::fmt::Debug for Stdio {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Stdio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { command, arguments, environment, secrets: _, folder } = self;
         f.debug_struct("Stdio")
             .field("command", command)

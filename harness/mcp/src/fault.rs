@@ -7,9 +7,7 @@ use rmcp::service::ClientInitializeError;
 use rmcp::transport::DynamicTransportError;
 
 use crate::http::HttpFault;
-
-/// More of a server's words than this is a page, not a reason.
-const WORDS_LIMIT: usize = 600;
+use crate::redact::Redactor;
 
 /// Of a session that ended.
 const CLOSED: &str = "the connection closed";
@@ -17,7 +15,8 @@ const CLOSED: &str = "the connection closed";
 /// Of one that never began.
 const NO_HELLO: &str = "it closed the connection before it had said hello";
 
-/// Why a request brought no result. Each has words that say what was wrong.
+/// Why a request brought no result. Each has words that say what was wrong, without any
+/// secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// It never left: there is nobody to send it to.
@@ -32,38 +31,43 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// Of a request in a running session.
-    pub(crate) fn of_request(error: ServiceError) -> Self {
+    pub(crate) fn of_request(error: ServiceError, redactor: &Redactor) -> Self {
         match error {
             ServiceError::McpError(data) => {
                 let words = match data.data {
                     Some(more) if !more.is_null() => format!("{} ({more})", data.message),
                     Some(_) | None => data.message.into_owned(),
                 };
-                Self::Refused(short(&words))
+                Self::Refused(redactor.short(&words))
             }
-            ServiceError::TransportSend(error) => of_transport(&error),
-            ServiceError::TransportClosed => Self::Lost(CLOSED.to_owned()),
+            ServiceError::TransportSend(error) => of_transport(&error, redactor),
+            ServiceError::TransportClosed => Self::of_closed(),
             ServiceError::Cancelled { reason } => {
                 Self::Doubtful(format!("cancelled: {}", reason.unwrap_or_default()))
             }
-            other => Self::Doubtful(short(&other.to_string())),
+            other => Self::Doubtful(redactor.short(&other.to_string())),
         }
     }
 
+    /// Of a session that ended while a request was under way.
+    pub(crate) fn of_closed() -> Self {
+        Self::Lost(CLOSED.to_owned())
+    }
+
     /// Of the handshake, in words.
-    pub(crate) fn of_handshake(error: &ClientInitializeError) -> String {
+    pub(crate) fn of_handshake(error: &ClientInitializeError, redactor: &Redactor) -> String {
         match error {
             ClientInitializeError::TransportError { error, context: _ } if is_closed(error) => {
                 NO_HELLO.to_owned()
             }
             ClientInitializeError::TransportError { error, context: _ } => {
-                of_transport(error).into_words()
+                of_transport(error, redactor).into_words()
             }
             ClientInitializeError::ConnectionClosed(_) => NO_HELLO.to_owned(),
             ClientInitializeError::JsonRpcError(data) => {
-                short(&format!("it refused the handshake: {}", data.message))
+                redactor.short(&format!("it refused the handshake: {}", data.message))
             }
-            other => short(&format!("it does not speak MCP as expected: {other}")),
+            other => redactor.short(&format!("it does not speak MCP as expected: {other}")),
         }
     }
 
@@ -95,15 +99,15 @@ fn is_closed(error: &DynamicTransportError) -> bool {
     })
 }
 
-fn of_transport(error: &DynamicTransportError) -> Fault {
+fn of_transport(error: &DynamicTransportError, redactor: &Redactor) -> Fault {
     match error.error.downcast_ref::<HttpFault>() {
         None if is_closed(error) => Fault::Lost(CLOSED.to_owned()),
-        Some(fault) => of_http(fault),
+        Some(fault) => of_http(fault, redactor),
         None => Fault::Lost(format!("the connection broke: {}", error.error)),
     }
 }
 
-fn of_http(fault: &HttpFault) -> Fault {
+fn of_http(fault: &HttpFault, redactor: &Redactor) -> Fault {
     match fault {
         HttpFault::SessionExpired => {
             Fault::Lost("it no longer knows this session (HTTP 404)".to_owned())
@@ -113,15 +117,15 @@ fn of_http(fault: &HttpFault) -> Fault {
         HttpFault::InsufficientScope(_) => Fault::Refused(unauthorized(403)),
         HttpFault::HttpStatus(error) => of_status(error.status),
         HttpFault::Client(error) => of_reqwest(error),
-        HttpFault::UnexpectedServerResponse(words) => unexpected(words),
+        HttpFault::UnexpectedServerResponse(words) => unexpected(words, redactor),
         HttpFault::UnexpectedContentType(kind) => Fault::Doubtful(format!(
             "it answered with {} where JSON or an event stream was due: check that the URL is its MCP endpoint",
-            kind.as_deref().unwrap_or("no content type")
+            redactor.short(kind.as_deref().unwrap_or("no content type"))
         )),
         HttpFault::ResponseBodyTooLarge { max_size } => {
             Fault::Doubtful(format!("its answer is larger than {max_size} bytes"))
         }
-        other => Fault::Lost(short(&other.to_string())),
+        other => Fault::Lost(redactor.short(&other.to_string())),
     }
 }
 
@@ -145,13 +149,13 @@ fn of_reqwest(error: &reqwest::Error) -> Fault {
 fn of_status(status: u16) -> Fault {
     match status {
         429 => Fault::Refused("it limits its callers now (HTTP 429): try again later".to_owned()),
-        503 => Fault::Refused("it is not available now (HTTP 503): try again later".to_owned()),
+        // Not so 503: a proxy answers it too where its server broke off in the middle of a call.
         status => Fault::Doubtful(format!("it failed with HTTP {status}")),
     }
 }
 
 /// rmcp gives a status that it has no use for as `HTTP <status>: <body>`.
-fn unexpected(words: &str) -> Fault {
+fn unexpected(words: &str, redactor: &Redactor) -> Fault {
     let status = words
         .strip_prefix("HTTP ")
         .and_then(|rest| rest.split([' ', ':']).next())
@@ -164,24 +168,15 @@ fn unexpected(words: &str) -> Fault {
         )),
         Some(404 | 405) => Fault::Refused(format!(
             "{}: check that the URL is its MCP endpoint",
-            short(words.trim_end_matches([':', ' ']))
+            redactor.short(words.trim_end_matches([':', ' ']))
         )),
-        Some(_) => Fault::Refused(short(words)),
-        None => Fault::Doubtful(short(words)),
+        Some(_) => Fault::Refused(redactor.short(words)),
+        None => Fault::Doubtful(redactor.short(words)),
     }
 }
 
 fn unauthorized(status: u16) -> String {
     format!("it refuses our credentials (HTTP {status}): check the Authorization it is given")
-}
-
-/// The beginning, where the reason usually stands.
-pub(crate) fn short(words: &str) -> String {
-    let words = words.trim();
-    match words.char_indices().nth(WORDS_LIMIT) {
-        Some((end, _)) => format!("{}…", &words[..end]),
-        None => words.to_owned(),
-    }
 }
 
 #[cfg(test)]
@@ -202,12 +197,6 @@ mod tests {
     )]
     #[case("HTTP 404 Not Found: ", "HTTP 404 Not Found: check that the URL is its MCP endpoint")]
     fn a_status_says_what_to_do(#[case] words: &str, #[case] told: &str) {
-        assert_eq!(unexpected(words), Fault::Refused(told.to_owned()));
-    }
-
-    #[test]
-    fn a_page_of_words_is_cut_at_a_character() {
-        let cut = short(&"ü".repeat(5_000));
-        assert_eq!(cut.chars().count(), WORDS_LIMIT + 1);
+        assert_eq!(unexpected(words, &Redactor::default()), Fault::Refused(told.to_owned()));
     }
 }

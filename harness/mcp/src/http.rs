@@ -12,12 +12,13 @@ use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::common::client_side_sse::{BoxedSseResponse, SseRetryPolicy};
 use rmcp::transport::streamable_http_client::{
-    StreamableHttpClient, StreamableHttpClientTransportConfig, StreamableHttpError,
-    StreamableHttpPostResponse, StreamableHttpResponseLimits,
+    AuthRequiredError, StreamableHttpClient, StreamableHttpClientTransportConfig,
+    StreamableHttpError, StreamableHttpPostResponse, StreamableHttpResponseLimits,
 };
 use tokio::time::Instant;
 
 use crate::config::Http;
+use crate::redact::Redactor;
 
 /// A host that does not accept a connection by then is down.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -47,6 +48,9 @@ const FETCH_APART: Duration = Duration::from_millis(250);
 /// So many may be fetched at once: the calls of a turn lose theirs together.
 const FETCH_BURST: u32 = 64;
 
+/// Notes kept of streams that broke off.
+const TROUBLES: usize = 64;
+
 /// What calls over HTTP fail with.
 pub(crate) type HttpFault = StreamableHttpError<reqwest::Error>;
 
@@ -67,6 +71,7 @@ pub(crate) fn is_reserved(name: &HeaderName) -> bool {
 /// A transport to one server, and what is known of its streams.
 pub(crate) fn transport(
     http: &Http,
+    redactor: &Redactor,
 ) -> Result<(StreamableHttpClientTransport<Client>, Heard), String> {
     let headers = http
         .header_map()
@@ -93,7 +98,8 @@ pub(crate) fn transport(
         .build()
         .map_err(|error| format!("no HTTP client: {}", foundry_llm::chain(&error)))?;
     let heard = Heard::default();
-    let client = Client { inner, heard: heard.clone(), fetched: Arc::default() };
+    let client =
+        Client { inner, redactor: redactor.clone(), heard: heard.clone(), fetched: Arc::default() };
     let mut config = StreamableHttpClientTransportConfig::with_uri(http.url.as_str());
     // Reopening is ours: this one would fire what was under way a second time (KERN-41).
     config.reinit_on_expired_session = false;
@@ -106,8 +112,11 @@ pub(crate) fn transport(
 pub(crate) struct Heard {
     /// The stream of the server's notices ended for good.
     deaf: Arc<AtomicBool>,
-    trouble: Arc<Mutex<Option<Trouble>>>,
+    troubles: Troubles,
 }
+
+/// By the request whose answer it was.
+type Troubles = Arc<Mutex<HashMap<RequestId, Trouble>>>;
 
 /// Why the stream of an answer broke off.
 #[derive(Clone, Debug)]
@@ -124,16 +133,20 @@ impl Heard {
         self.deaf.load(Ordering::Acquire)
     }
 
-    /// Why the last stream broke off that did.
-    pub(crate) fn take_trouble(&self) -> Option<Trouble> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Why the stream of the answer to a request broke off.
+    pub(crate) fn take_trouble(&self, asked: &RequestId) -> Option<Trouble> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).remove(asked)
     }
 
     /// The same answer; a stream that breaks off leaves a note.
-    fn watching(&self, response: StreamableHttpPostResponse) -> StreamableHttpPostResponse {
+    fn watching(
+        &self,
+        response: StreamableHttpPostResponse,
+        asked: RequestId,
+    ) -> StreamableHttpPostResponse {
         match response {
             StreamableHttpPostResponse::Sse(events, session) => {
-                let trouble = self.trouble.clone();
+                let troubles = self.troubles.clone();
                 let watched = events.inspect(move |event| {
                     if let Err(error) = event {
                         let words = foundry_llm::chain(error);
@@ -143,8 +156,12 @@ impl Heard {
                         } else {
                             words
                         };
-                        *trouble.lock().unwrap_or_else(PoisonError::into_inner) =
-                            Some(Trouble { is_size, words });
+                        let mut troubles = troubles.lock().unwrap_or_else(PoisonError::into_inner);
+                        // Nobody takes the notes of calls that were given up.
+                        if troubles.len() >= TROUBLES {
+                            troubles.clear();
+                        }
+                        troubles.insert(asked.clone(), Trouble { is_size, words });
                     }
                 });
                 StreamableHttpPostResponse::Sse(watched.boxed(), session)
@@ -158,6 +175,7 @@ impl Heard {
 #[derive(Clone, Debug)]
 pub(crate) struct Client {
     inner: reqwest::Client,
+    redactor: Redactor,
     heard: Heard,
     /// Until when the streams fetched so far have used up their rate.
     fetched: Arc<Mutex<Option<Instant>>>,
@@ -212,9 +230,10 @@ impl StreamableHttpClient for Client {
                 custom_headers,
                 limits,
             )
-            .await?;
+            .await
+            .map_err(|fault| self.unsaid(fault))?;
         match asked {
-            Some(id) => Ok(self.heard.watching(answered(response, id, in_session)?)),
+            Some(id) => Ok(self.heard.watching(answered(response, id.clone(), in_session)?, id)),
             None => Ok(response),
         }
     }
@@ -226,7 +245,8 @@ impl StreamableHttpClient for Client {
         auth_header: Option<String>,
         custom_headers: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), HttpFault> {
-        self.inner.delete_session(uri, session_id, auth_header, custom_headers).await
+        let deleted = self.inner.delete_session(uri, session_id, auth_header, custom_headers);
+        deleted.await.map_err(|fault| self.unsaid(fault))
     }
 
     async fn get_stream(
@@ -277,12 +297,34 @@ impl StreamableHttpClient for Client {
                 // waits on it learns at once that its session is dead.
                 Err(HttpFault::ServerDoesNotSupportSse)
             }
-            other => other,
+            other => other.map_err(|fault| self.unsaid(fault)),
         }
     }
 }
 
 impl Client {
+    /// The fault without secrets: rmcp logs it before anybody here sees it.
+    fn unsaid(&self, fault: HttpFault) -> HttpFault {
+        match fault {
+            HttpFault::Client(error) => HttpFault::Client(error.without_url()),
+            HttpFault::UnexpectedServerResponse(words) => {
+                HttpFault::UnexpectedServerResponse(self.redactor.clean(&words).into())
+            }
+            HttpFault::UnexpectedContentType(kind) => {
+                HttpFault::UnexpectedContentType(kind.map(|kind| self.redactor.clean(&kind)))
+            }
+            HttpFault::AuthRequired(_) => {
+                HttpFault::AuthRequired(AuthRequiredError::new(String::new()))
+            }
+            HttpFault::InsufficientScope(mut error) => {
+                error.www_authenticate_header = String::new();
+                error.required_scope = None;
+                HttpFault::InsufficientScope(error)
+            }
+            other => other,
+        }
+    }
+
     async fn keep_apart(&self) {
         let wait = {
             let mut paid = self.fetched.lock().unwrap_or_else(PoisonError::into_inner);

@@ -38,6 +38,7 @@ mod remote;
 mod server;
 mod session;
 mod stdio;
+mod unasked;
 
 pub use config::{ConfigError, Environment, Http, Reach, Server, Servers, Stdio};
 pub use connections::Connections;

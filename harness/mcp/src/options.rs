@@ -75,14 +75,19 @@ pub struct Problem {
 
 impl Problem {
     pub(crate) fn of_server(server: &str, words: impl Into<String>) -> Self {
-        Self { server: server.to_owned(), tool: None, words: words.into() }
+        Self { server: server.to_owned(), tool: None, words: one_line(&words.into()) }
     }
 
     pub(crate) fn of_tool(server: &str, tool: &str, words: impl Into<String>) -> Self {
         // The name is the server's own, and may be anything.
         let tool = tool.chars().take(NAME_SHOWN).collect::<String>().escape_debug().to_string();
-        Self { server: server.to_owned(), tool: Some(tool), words: words.into() }
+        Self { server: server.to_owned(), tool: Some(tool), words: one_line(&words.into()) }
     }
+}
+
+/// The words as one line: a server must not write lines of its own where problems are told.
+fn one_line(words: &str) -> String {
+    words.replace(char::is_control, " ")
 }
 
 impl fmt::Display for Problem {

@@ -53,24 +53,27 @@ impl Execute for Remote {
             ClientRequest::CallToolRequest(CallToolRequest::new(params))
         };
         let options = self.server.options();
-        let patience = Patience { quiet: options.call, whole: options.call_cap.max(options.call) };
+        let patience = Patience::new(options.call, options.call_cap.max(options.call));
         let repeat = match self.effect {
             Effect::Read => Repeat::Safe,
             Effect::Write => Repeat::Never,
         };
         let answer = self.server.request(request, patience, repeat).await;
-        match answer.map_err(|fault| self.failed(fault))? {
-            ServerResult::CallToolResult(result) => content::of_result(&result),
-            ServerResult::InputRequiredResult(_) => Err(ToolError::Failed(self.server.says(
-                &format!("{} asks a person for input, which cannot be given here", self.name),
-            ))),
-            ServerResult::CreateTaskResult(_) => {
-                Err(ToolError::Unknown(self.server.says(&format!(
-                    "{} runs on as a task, which is not waited for here",
-                    self.name
-                ))))
-            }
-            other => content::of_other(other),
-        }
+        let result =
+            match answer.map_err(|fault| self.failed(fault))? {
+                ServerResult::CallToolResult(result) => content::of_result(&result),
+                ServerResult::InputRequiredResult(_) => Err(ToolError::Failed(self.server.says(
+                    &format!("{} asks a person for input, which cannot be given here", self.name),
+                ))),
+                ServerResult::CreateTaskResult(_) => Err(ToolError::Unknown(self.server.says(
+                    &format!("{} runs on as a task, which is not waited for here", self.name),
+                ))),
+                other => content::of_other(other),
+            };
+        // A server may repeat what it was given, and transcripts are kept.
+        result.map(|text| self.server.clean_result(text)).map_err(|error| match error {
+            ToolError::Failed(words) => ToolError::Failed(self.server.clean_result(words)),
+            ToolError::Unknown(words) => ToolError::Unknown(self.server.clean_result(words)),
+        })
     }
 }

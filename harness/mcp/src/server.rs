@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use futures::future::{BoxFuture, WeakShared};
 use rmcp::model::ClientRequest;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::config;
 use crate::fault::Fault;
@@ -80,6 +80,16 @@ impl Server {
         self.redactor.clean(words)
     }
 
+    /// The same, shortly.
+    pub(crate) fn short(&self, words: &str) -> String {
+        self.redactor.short(words)
+    }
+
+    /// What one of its tools returned, without credentials.
+    pub(crate) fn clean_result(&self, text: String) -> String {
+        self.redactor.clean_result(text)
+    }
+
     /// The session, opened where there is none; else the words why not. Everybody who
     /// asks while one is being opened gets that one, or that one's failure.
     pub(crate) async fn session(self: &Arc<Self>) -> Result<Arc<Session>, Arc<str>> {
@@ -116,7 +126,7 @@ impl Server {
     }
 
     async fn open(self: Arc<Self>, failures: u32) -> Result<Arc<Session>, Arc<str>> {
-        let opened = Session::open(&self.config, &self.options).await;
+        let opened = Session::open(&self.config, &self.redactor, &self.options).await;
         let mut state = self.state();
         if matches!(*state, State::Closed) {
             return Err(Arc::from("it is closed"));
@@ -150,31 +160,39 @@ impl Server {
         }
     }
 
+    /// The session, where there is one before the patience is over.
+    async fn session_for(self: &Arc<Self>, patience: Patience) -> Result<Arc<Session>, Fault> {
+        let session = timeout_at(patience.until, self.session()).await;
+        let session = session.unwrap_or_else(|_| Err(Arc::from(patience.late())));
+        session.map_err(|words| Fault::Unsent(words.to_string()))
+    }
+
     /// Asks in whatever session there is. A request that never left is made on a new
-    /// session; one that was lost is repeated there once if that is `safe`.
+    /// session; one that was lost is repeated there once if that is `safe`. All of it,
+    /// sessions that are opened for it too, takes no longer than the patience lasts.
     pub(crate) async fn request(
         self: &Arc<Self>,
         request: impl Fn() -> ClientRequest,
         patience: Patience,
         repeat: Repeat,
     ) -> Result<rmcp::model::ServerResult, Fault> {
-        let session = self.session().await.map_err(|words| Fault::Unsent(words.to_string()))?;
+        let session = self.session_for(patience).await?;
         let first = session.request(request(), patience).await;
+        if matches!(first, Err(Fault::Unsent(_) | Fault::Lost(_))) {
+            self.died(&session);
+        }
         let again = match (&first, repeat) {
             (Err(Fault::Unsent(_)), _) | (Err(Fault::Lost(_)), Repeat::Safe) => true,
-            (Err(Fault::Lost(_)), Repeat::Never) => {
-                self.died(&session);
-                false
-            }
-            (Ok(_) | Err(Fault::Doubtful(_) | Fault::Refused(_)), _) => false,
+            (Err(Fault::Lost(_)), Repeat::Never)
+            | (Ok(_) | Err(Fault::Doubtful(_) | Fault::Refused(_)), _) => false,
         };
-        if !again {
+        if !again || Instant::now() >= patience.until {
             return first;
         }
-        self.died(&session);
         drop(session);
-        let session = self.session().await.map_err(|words| {
-            Fault::Unsent(format!("its session died, and it could not be opened again: {words}"))
+        let session = self.session_for(patience).await.map_err(|fault| {
+            fault
+                .map(|words| format!("its session died, and it could not be opened again: {words}"))
         })?;
         let second = session.request(request(), patience).await;
         if matches!(second, Err(Fault::Unsent(_) | Fault::Lost(_))) {

@@ -7,14 +7,15 @@ use rmcp::model::{
     RequestId, ServerResult,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RunningService,
+    ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RequestHandle, RunningService,
     serve_client_with_lifecycle_and_ct,
 };
-use rmcp::transport::IntoTransport;
+use rmcp::transport::Transport;
+use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::{Peer, RoleClient, ServiceError};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -23,7 +24,9 @@ use crate::ears::Ears;
 use crate::fault::Fault;
 use crate::http::{self, Heard};
 use crate::options::Options;
+use crate::redact::Redactor;
 use crate::stdio::{self, Process};
+use crate::unasked::{Bounded, Unasked};
 
 /// How long a server is told that a call is given up.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -31,13 +34,30 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// How long a session may take to end in good order.
 const CLOSE: Duration = Duration::from_secs(6);
 
-/// How long an answer is waited for.
+/// Later than anything that is waited for.
+const FAR: Duration = Duration::from_hours(24 * 365);
+
+/// How long an answer is waited for, on however many sessions it is asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
     /// Without a word of progress.
     pub quiet: Duration,
     /// In all.
-    pub whole: Duration,
+    whole: Duration,
+    /// When that is over.
+    pub until: Instant,
+}
+
+impl Patience {
+    /// Begins now.
+    pub(crate) fn new(quiet: Duration, whole: Duration) -> Self {
+        Self { quiet, whole, until: Instant::now() + whole.min(FAR) }
+    }
+
+    /// Words for when it is over.
+    pub(crate) fn late(self) -> String {
+        late(self.whole)
+    }
 }
 
 /// A session that was opened. A drop ends it at once, with its child.
@@ -46,6 +66,8 @@ pub(crate) struct Session {
     service: Mutex<Option<RunningService<RoleClient, Ears>>>,
     ears: Ears,
     link: Link,
+    unasked: Unasked,
+    redactor: Redactor,
     hello: Hello,
     end: CancellationToken,
     tracker: TaskTracker,
@@ -76,16 +98,12 @@ enum Hello {
 }
 
 impl Hello {
-    async fn say<T, E, A>(
+    async fn say<T: Transport<RoleClient> + 'static>(
         self,
         ears: Ears,
-        transport: T,
+        transport: Bounded<T>,
         end: CancellationToken,
-    ) -> Result<RunningService<RoleClient, Ears>, ClientInitializeError>
-    where
-        T: IntoTransport<RoleClient, E, A>,
-        E: std::error::Error + Send + Sync + 'static,
-    {
+    ) -> Result<RunningService<RoleClient, Ears>, ClientInitializeError> {
         let lifecycle = match self {
             Self::Initialize => ClientLifecycleMode::Initialize,
             Self::Discover => {
@@ -119,30 +137,43 @@ fn is_modern(error: &ClientInitializeError) -> bool {
 
 impl Session {
     /// Connects and shakes hands; else the words why not.
-    pub(crate) async fn open(server: &Server, options: &Options) -> Result<Self, String> {
-        match Self::greet(server, options, Hello::Initialize).await {
-            Err(Refusal::Modern) => {
-                Self::greet(server, options, Hello::Discover).await.map_err(Refusal::into_words)
-            }
+    pub(crate) async fn open(
+        server: &Server,
+        redactor: &Redactor,
+        options: &Options,
+    ) -> Result<Self, String> {
+        let greet = async |hello| Self::greet(server, redactor, options, hello).await;
+        match greet(Hello::Initialize).await {
+            Err(Refusal::Modern) => greet(Hello::Discover).await.map_err(Refusal::into_words),
             other => other.map_err(Refusal::into_words),
         }
     }
 
-    async fn greet(server: &Server, options: &Options, hello: Hello) -> Result<Self, Refusal> {
+    async fn greet(
+        server: &Server,
+        redactor: &Redactor,
+        options: &Options,
+        hello: Hello,
+    ) -> Result<Self, Refusal> {
         let ears = Ears::default();
         let end = CancellationToken::new();
         let tracker = TaskTracker::new();
+        let unasked = Unasked::default();
         let (greeted, link) = match &server.reach {
             Reach::Http(http) => {
-                let (transport, heard) = http::transport(http).map_err(Refusal::Words)?;
+                let (transport, heard) = http::transport(http, redactor).map_err(Refusal::Words)?;
+                let transport = Bounded::new(transport, unasked.clone(), end.clone());
                 let greeting = hello.say(ears.clone(), transport, end.clone());
                 (timeout(options.connect, greeting).await, Link::Http(heard))
             }
             Reach::Stdio(command) => {
                 let children = options.children.as_ref();
-                let (pipes, process) = stdio::start(command, children, &tracker, end.clone())
-                    .map_err(Refusal::Words)?;
-                let greeting = hello.say(ears.clone(), pipes, end.clone());
+                let ((read, write), process) =
+                    stdio::start(command, children, &tracker, end.clone())
+                        .map_err(Refusal::Words)?;
+                let transport = AsyncRwTransport::new_client(read, write);
+                let transport = Bounded::new(transport, unasked.clone(), end.clone());
+                let greeting = hello.say(ears.clone(), transport, end.clone());
                 (timeout(options.connect, greeting).await, Link::Stdio(process))
             }
         };
@@ -151,7 +182,9 @@ impl Session {
             Ok(Err(error)) if hello == Hello::Initialize && is_modern(&error) => {
                 return Err(Refusal::Modern);
             }
-            Ok(Err(error)) => return Err(link.refusal(Fault::of_handshake(&error)).await),
+            Ok(Err(error)) => {
+                return Err(link.refusal(Fault::of_handshake(&error, redactor)).await);
+            }
             Err(_) => return Err(link.refusal(late(options.connect)).await),
         };
         Ok(Self {
@@ -159,6 +192,8 @@ impl Session {
             service: Mutex::new(Some(service)),
             ears,
             link,
+            unasked,
+            redactor: redactor.clone(),
             hello,
             end,
             tracker,
@@ -189,20 +224,34 @@ impl Session {
         request: ClientRequest,
         patience: Patience,
     ) -> Result<ServerResult, Fault> {
-        match self.ask(request, patience).await {
-            Err(Fault::Lost(words)) => Err(self.explain(words).await),
+        let handle = self.send(request, patience).await?;
+        let asked = handle.id.clone();
+        match self.answer(handle, patience).await {
+            Err(Fault::Lost(words)) => Err(self.explain(words, &asked).await),
             other => other,
         }
     }
 
-    async fn ask(&self, request: ClientRequest, patience: Patience) -> Result<ServerResult, Fault> {
-        let mut whole = std::pin::pin!(sleep(patience.whole));
-        let mut quiet = std::pin::pin!(sleep(patience.quiet));
+    async fn send(
+        &self,
+        request: ClientRequest,
+        patience: Patience,
+    ) -> Result<RequestHandle<RoleClient>, Fault> {
         let sending = self.peer.send_cancellable_request(request, PeerRequestOptions::no_options());
-        let mut handle = tokio::select! {
-            sent = sending => sent.map_err(|_closed| Fault::Unsent("the connection is closed".to_owned()))?,
-            () = &mut quiet => return Err(Fault::Unsent(late(patience.quiet))),
-        };
+        tokio::select! {
+            sent = sending => sent.map_err(|_closed| Fault::Unsent("the connection is closed".to_owned())),
+            () = sleep_until(patience.until) => Err(Fault::Unsent(patience.late())),
+            () = sleep(patience.quiet) => Err(Fault::Unsent(late(patience.quiet))),
+        }
+    }
+
+    async fn answer(
+        &self,
+        mut handle: RequestHandle<RoleClient>,
+        patience: Patience,
+    ) -> Result<ServerResult, Fault> {
+        let mut whole = std::pin::pin!(sleep_until(patience.until));
+        let mut quiet = std::pin::pin!(sleep(patience.quiet));
         let progress = self.ears.listen(handle.progress_token.clone());
         let mut farewell = Farewell { session: self, id: Some(handle.id.clone()) };
         loop {
@@ -212,9 +261,11 @@ impl Session {
                     farewell.id = None;
                     return answer
                         .unwrap_or(Err(ServiceError::TransportClosed))
-                        .map_err(Fault::of_request);
+                        .map_err(|error| Fault::of_request(error, &self.redactor));
                 }
-                () = &mut whole => return Err(Fault::Doubtful(late(patience.whole))),
+                // Without waiting until what is under way in it is given up one by one.
+                () = self.end.cancelled() => return Err(Fault::of_closed()),
+                () = &mut whole => return Err(Fault::Doubtful(patience.late())),
                 () = &mut quiet => return Err(Fault::Doubtful(late(patience.quiet))),
                 () = progress.heard() => quiet.as_mut().reset(Instant::now() + patience.quiet),
             }
@@ -222,13 +273,18 @@ impl Session {
     }
 
     /// Says of a lost request what is known of the reason.
-    async fn explain(&self, words: String) -> Fault {
+    async fn explain(&self, words: String, asked: &RequestId) -> Fault {
+        if let Some(why) = self.unasked.words() {
+            return Fault::Lost(format!("{words}: {why}"));
+        }
         match &self.link {
             // The stream of one answer broke off because that answer is too large: its
             // session is well, and to ask again would be answered alike.
-            Link::Http(heard) if !self.is_dead() => match heard.take_trouble() {
+            Link::Http(heard) if !self.is_dead() => match heard.take_trouble(asked) {
                 Some(trouble) if trouble.is_size => Fault::Doubtful(trouble.words),
-                Some(trouble) => Fault::Lost(format!("{words}: {}", trouble.words)),
+                Some(trouble) => {
+                    Fault::Lost(format!("{words}: {}", self.redactor.short(&trouble.words)))
+                }
                 None => Fault::Lost(words),
             },
             Link::Http(_) => Fault::Lost(words),

@@ -7,9 +7,11 @@ mod it {
     mod catalog;
     mod deferred;
     mod everything;
+    mod hostile;
     mod odd;
     mod reopen;
     mod scene;
+    mod secrets;
     mod server;
     mod stdio;
 }

@@ -34,7 +34,7 @@ struct Diagnostics {
 impl Subscriber for Diagnostics {
     /// Spans are never made, so the methods about them have nothing to do.
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && *metadata.level() <= Level::WARN
+        metadata.is_event() && *metadata.level() <= Level::WARN && !is_hearsay(metadata.target())
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -48,7 +48,7 @@ impl Subscriber for Diagnostics {
         let Words { message, fields } = words;
         let (level, target) = (metadata.level(), metadata.target());
         let line = format!("{} {level} {target}: {message}{fields}", self.clock.now());
-        let line = cut(&redact(&line), LINE_BYTES).replace('\n', " ");
+        let line = cut(&redact(&line), LINE_BYTES).replace(char::is_control, " ");
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         // With a closed stderr there is nobody to tell.
         drop(writeln!(output, "{line}"));
@@ -65,6 +65,12 @@ impl Subscriber for Diagnostics {
     fn enter(&self, _: &Id) {}
 
     fn exit(&self, _: &Id) {}
+}
+
+/// Whether a library repeats there what a stranger sent, as often as he sends it. What
+/// matters of it, the caller of the library tells itself.
+fn is_hearsay(target: &str) -> bool {
+    target == "rmcp" || target.starts_with("rmcp::")
 }
 
 /// What an event says: its message, then its fields.
@@ -116,7 +122,8 @@ mod tests {
             let _span = tracing::error_span!("a span").entered();
             tracing::info!("not worth a line");
             tracing::warn!(rule = "answered", "a transcript\nwas repaired");
-            tracing::error!("call +49 170 1234567");
+            tracing::error!("call +49 170 1234567\u{1b}[2J");
+            tracing::error!(target: "rmcp::service", "what a server said");
         });
         let told = String::from_utf8(output.0.lock().unwrap().clone()).unwrap();
         let [warned, failed] = told.lines().collect::<Vec<_>>().try_into().unwrap();
@@ -126,5 +133,6 @@ mod tests {
              repaired rule=\"answered\""
         );
         assert!(failed.contains(" ERROR ") && !failed.contains("1234567"), "{failed}");
+        assert!(!failed.contains(char::is_control), "{failed:?}");
     }
 }

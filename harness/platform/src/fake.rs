@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use foundry_client::{
@@ -15,7 +16,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use crate::api::Api;
@@ -62,6 +63,8 @@ pub struct State {
     pub calls: Vec<(&'static str, Instant)>,
     /// Failures by call, until they are taken out.
     pub failing: BTreeMap<&'static str, Failure>,
+    /// How long calls take that take any time: `read thoughts` and `record run` can.
+    pub slow: BTreeMap<&'static str, Duration>,
 }
 
 impl Default for FakeApi {
@@ -89,6 +92,7 @@ impl Default for FakeApi {
             reports: Vec::new(),
             calls: Vec::new(),
             failing: BTreeMap::new(),
+            slow: BTreeMap::new(),
         };
         Self { state: Mutex::new(state), woken: Notify::new(), answered: Notify::new() }
     }
@@ -156,6 +160,13 @@ impl FakeApi {
         self.state().events.iter().map(|event| event.message.clone()).collect()
     }
 
+    async fn takes_its_time(&self, call: &str) {
+        let time = self.state().slow.get(call).copied();
+        if let Some(time) = time {
+            sleep(time).await;
+        }
+    }
+
     fn asked(&self, call: &'static str) -> Result<MutexGuard<'_, State>, ClientError> {
         let mut state = self.state();
         state.calls.push((call, Instant::now()));
@@ -175,6 +186,7 @@ impl Api for FakeApi {
     }
 
     async fn thoughts(&self) -> Result<String, ClientError> {
+        self.takes_its_time("read thoughts").await;
         Ok(crate::thoughts::render(&[], &self.asked("read thoughts")?.memories))
     }
 
@@ -203,6 +215,7 @@ impl Api for FakeApi {
     }
 
     async fn record_run(&self, run: &RunRecord) -> Result<(), ClientError> {
+        self.takes_its_time("record run").await;
         let mut state = self.asked("record run")?;
         if state.runs.iter().all(|known| known.id != run.id) {
             state.runs.push(run.clone());

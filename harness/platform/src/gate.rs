@@ -72,6 +72,14 @@ impl<C: PartialEq> Gate<C> {
     pub fn open(&mut self) {
         self.closed = None;
     }
+
+    /// Opens the gate for a cycle that got past its start, unless it was closed meanwhile
+    /// by one that ran beside: what that one found out still holds.
+    pub fn open_if_it_passes(&mut self, config: &C, now: Timestamp) {
+        if self.passes(config, now) {
+            self.open();
+        }
+    }
 }
 
 #[cfg(test)]
@@ -106,6 +114,18 @@ mod tests {
         let mut gate = Gate::default();
         gate.close("v1", "no catalog".to_owned(), at(1_000_000), CLOSED_FOR);
         assert!(gate.passes(&"v1", at(10)));
+    }
+
+    /// LOOP-30
+    #[test]
+    fn a_cycle_that_began_before_the_gate_was_closed_does_not_open_it() {
+        let mut gate = Gate::default();
+        assert!(gate.passes(&"v1", at(0)));
+        gate.close("v1", "the provider asks to wait".to_owned(), at(1), CLOSED_FOR);
+        gate.open_if_it_passes(&"v1", at(2));
+        assert!(!gate.passes(&"v1", at(3)));
+        gate.open_if_it_passes(&"v1", at(301));
+        assert!(!gate.is_closed());
     }
 
     /// LOOP-31

@@ -1,12 +1,13 @@
 //! Wakes, drained beside the think cycle (LOOP-26).
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use foundry_client::{RunRecord, Wake};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::Api;
@@ -20,6 +21,9 @@ const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 /// The least time between two reads: an inbox that answers at once, with nothing or
 /// with what was left pending, must not make us spin.
 const APART: Duration = Duration::from_secs(1);
+/// How long a handler that a stop meets may take to end well: longer than a finished task
+/// takes to bring its result away.
+const LAST_MOMENTS: Duration = Duration::from_secs(6);
 
 /// Does what a wake asks for.
 #[async_trait]
@@ -42,34 +46,51 @@ pub struct Inbox {
     pub active: watch::Receiver<bool>,
 }
 
+/// When the inbox may be read.
+struct Pace {
+    backoff: Backoff,
+    next: Instant,
+}
+
 impl Inbox {
-    /// Hands wakes to `handler`, one after another, until `stop`.
+    /// Hands wakes to `handler`, one after another, until `stop`. A wake that is left
+    /// without a record by then is handed out again.
     pub async fn drain(mut self, handler: &mut dyn Handler, stop: &CancellationToken) {
-        // Dropped at `stop`: an unrecorded wake is handed out again.
-        stop.run_until_cancelled(self.drain_for_ever(handler)).await;
+        let mut pace = Pace { backoff: Backoff::new(WAITS.0, WAITS.1), next: Instant::now() };
+        while let Some(Some(wakes)) = stop.run_until_cancelled(self.read(&mut pace)).await {
+            for wake in &wakes {
+                // LIFE-17: the agent may have been stopped since they were read.
+                if stop.is_cancelled() || !*self.active.borrow() {
+                    break;
+                }
+                if let Some(Some(run)) = at_last(handler.handle(wake), stop).await {
+                    self.runs.push(run);
+                    // What a stop leaves unstored, the process stores at its end.
+                    stop.run_until_cancelled(self.store_runs()).await;
+                }
+            }
+        }
     }
 
-    async fn drain_for_ever(&mut self, handler: &mut dyn Handler) {
-        let mut backoff = Backoff::new(WAITS.0, WAITS.1);
-        // Ends with the sender: the process is on its way out.
-        while self.active.wait_for(|active| *active).await.is_ok() {
-            let next = Instant::now() + APART;
+    /// Reads the inbox once the agent should be running, again and again until it can be
+    /// read; nothing when the process is on its way out.
+    async fn read(&mut self, pace: &mut Pace) -> Option<Vec<Wake>> {
+        loop {
+            sleep_until(pace.next).await;
+            if self.active.wait_for(|active| *active).await.is_err() {
+                return None;
+            }
+            pace.next = Instant::now() + APART;
             match self.api.inbox().await {
                 Ok(wakes) => {
-                    backoff.succeeded();
-                    for wake in &wakes {
-                        if let Some(run) = handler.handle(wake).await {
-                            self.runs.push(run).await;
-                            self.store_runs().await;
-                        }
-                    }
-                    sleep_until(next).await;
+                    pace.backoff.succeeded();
+                    return Some(wakes);
                 }
                 Err(error) => {
-                    if !backoff.is_failing() {
+                    if !pace.backoff.is_failing() {
                         self.log.error(&error.to_string());
                     }
-                    sleep(backoff.failed()).await;
+                    sleep(pace.backoff.failed()).await;
                 }
             }
         }
@@ -85,6 +106,17 @@ impl Inbox {
             }
             sleep(backoff.failed()).await;
         }
+    }
+}
+
+/// What came of it. Work that is done when the process is told to stop must not be lost
+/// over its last steps, or its wake would be handed out and all of it done again.
+async fn at_last<T>(handling: impl Future<Output = T>, stop: &CancellationToken) -> Option<T> {
+    let mut handling = pin!(handling);
+    tokio::select! {
+        biased;
+        came = &mut handling => Some(came),
+        () = stop.cancelled() => timeout(LAST_MOMENTS, handling).await.ok(),
     }
 }
 

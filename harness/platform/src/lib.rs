@@ -29,4 +29,5 @@ pub mod settings;
 pub mod tell;
 pub mod text;
 pub mod thoughts;
+pub mod token;
 pub mod tools;

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use foundry_client::{Client, ClientError, FileToken, TokenSource};
+use foundry_client::{Client, ClientError, TokenSource};
 use foundry_llm::{BuildError, Limits};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -17,7 +17,10 @@ use crate::lifeline::{self, LifelineError};
 use crate::lock::{self, Lock, LockError};
 use crate::relay::Relay;
 use crate::settings::ProcessSettings;
+use crate::token::MountedToken;
 
+/// SIGHUP, sent when a terminal is closed.
+const HANGUP: u32 = 1;
 /// SIGXFSZ, sent to a process that writes a file beyond its limit.
 const FILE_SIZE_LIMIT: i32 = 25;
 
@@ -116,6 +119,8 @@ pub fn run<T>(blocking: Blocking, work: impl Future<Output = T>) -> Result<T, Pr
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
+    /// Absent where whoever started us wants that a hangup is not heeded (`nohup`).
+    hangup: Option<Signal>,
     /// With somebody listening, a log that reached its limit is a failed write, not the end.
     _file_size: Signal,
 }
@@ -128,6 +133,12 @@ impl Signals {
         Ok(Self {
             terminate: listen(SignalKind::terminate(), "SIGTERM")?,
             interrupt: listen(SignalKind::interrupt(), "SIGINT")?,
+            // Unheard it would end us on the spot, and leave what our commands run.
+            hangup: if is_ignored(HANGUP) {
+                None
+            } else {
+                Some(listen(SignalKind::hangup(), "SIGHUP")?)
+            },
             _file_size: listen(SignalKind::from_raw(FILE_SIZE_LIMIT), "SIGXFSZ")?,
         })
     }
@@ -161,11 +172,31 @@ impl Signals {
     }
 
     async fn told(&mut self) {
+        let Self { terminate, interrupt, hangup, _file_size: _ } = self;
+        let hung_up = async {
+            match hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hung_up => {}
         }
     }
+}
+
+/// Whether this process was started with a signal ignored.
+fn is_ignored(signal: u32) -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| ignores(&status, signal))
+}
+
+/// Reads `SigIgn:` of a process's status, a bit for each signal from 1.
+fn ignores(status: &str, signal: u32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| (mask >> (signal - 1)) & 1 == 1)
 }
 
 /// What a process reaches: the API as its agent sees it, and the relay.
@@ -173,10 +204,27 @@ pub fn reach(
     settings: &ProcessSettings,
     clock: &Clock,
 ) -> Result<(ClientApi, Relay), ProgramError> {
-    let tokens: Arc<dyn TokenSource> = Arc::new(FileToken::new(&settings.token_file));
+    let tokens: Arc<dyn TokenSource> = Arc::new(MountedToken::new(&settings.token_file));
     let client = Client::new(settings.api_url.as_str(), tokens.clone())?;
     let pacing = clock.clone();
     let limits = Limits::default();
     let relay = Relay::new(&client.relay_url(), tokens, limits, Arc::new(move || pacing.now()))?;
     Ok((ClientApi::new(client, &settings.agent_id), relay))
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::*;
+
+    /// CODE-45
+    #[rstest]
+    #[case("Name:\tx\nSigIgn:\t0000000000001001\nSigCgt:\t0\n", true)]
+    #[case("SigIgn:\t0000000000001000\nSigCgt:\t0000000000000001\n", false)]
+    #[case("SigIgn:\tnonsense\n", false)]
+    #[case("", false)]
+    fn a_hangup_is_ignored_where_the_status_says_so(#[case] status: &str, #[case] ignored: bool) {
+        assert_eq!(ignores(status, HANGUP), ignored);
+    }
 }

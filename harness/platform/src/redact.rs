@@ -5,6 +5,8 @@ use std::net::Ipv4Addr;
 
 use serde_json::Value;
 
+use crate::text::CUT;
+
 /// What stands where a phone number stood.
 pub const REPLACEMENT: &str = "[phone number]";
 
@@ -13,7 +15,12 @@ const INTERNATIONAL: std::ops::RangeInclusive<usize> = 7..=15;
 /// Digits in a number written without one.
 const NATIONAL: std::ops::RangeInclusive<usize> = 9..=15;
 
-/// The text with every phone number replaced.
+/// Digits that may be the beginning of a number that was cut off, by how it is written.
+const BEGUN_INTERNATIONAL: usize = 2;
+const BEGUN_NATIONAL: usize = 5;
+
+/// The text with every phone number replaced, and what is left of one where the text was
+/// cut (by [`cut`](crate::text::cut)).
 ///
 /// Instants, dates, addresses, ids and numbers of JSON are left alone: a log line that
 /// hides its own timestamps helps nobody. Where a bare run of digits could be either, it is
@@ -171,10 +178,20 @@ fn is_phone_number(text: &str, candidate: &Candidate) -> bool {
     if followed_by_word {
         return false;
     }
+    let (international, national) = if is_cut_off(text, candidate.end) {
+        (BEGUN_INTERNATIONAL..=*INTERNATIONAL.end(), BEGUN_NATIONAL..=*NATIONAL.end())
+    } else {
+        (INTERNATIONAL, NATIONAL)
+    };
     if written.starts_with('+') {
-        return INTERNATIONAL.contains(&candidate.digits);
+        return international.contains(&candidate.digits);
     }
-    NATIONAL.contains(&candidate.digits) && !is_decimal(written)
+    national.contains(&candidate.digits) && !is_decimal(written)
+}
+
+/// Whether the text was cut there, or behind the separators of a number.
+fn is_cut_off(text: &str, end: usize) -> bool {
+    text[end..].trim_start_matches([' ', '-', '.', '(', ')', '/']).starts_with(CUT)
 }
 
 /// `3.14159265358`

@@ -1,10 +1,9 @@
 //! Run records on their way to the API (LOOP-28).
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foundry_client::{ClientError, RunRecord};
-use tokio::sync::Mutex;
 
 use crate::api::Api;
 use crate::events::EventLog;
@@ -18,17 +17,20 @@ pub struct Recorder {
     api: Arc<dyn Api>,
     log: EventLog,
     waiting: Mutex<VecDeque<RunRecord>>,
+    /// One brings records away at a time.
+    storing: tokio::sync::Mutex<()>,
 }
 
 impl Recorder {
     /// A recorder with nothing to store.
     pub fn new(api: Arc<dyn Api>, log: EventLog) -> Self {
-        Self { api, log, waiting: Mutex::default() }
+        Self { api, log, waiting: Mutex::default(), storing: tokio::sync::Mutex::default() }
     }
 
-    /// Takes a record; [`Self::store`] brings it away.
-    pub async fn push(&self, run: RunRecord) {
-        let mut waiting = self.waiting.lock().await;
+    /// Takes a record; [`Self::store`] brings it away. It is taken at once, whatever is on
+    /// its way: a stop must find every record here.
+    pub fn push(&self, run: RunRecord) {
+        let mut waiting = self.waiting();
         if waiting.len() == WAITING
             && let Some(lost) = waiting.pop_front()
         {
@@ -39,17 +41,25 @@ impl Recorder {
 
     /// Stores what waits, oldest first, up to the first failure that may pass.
     pub async fn store(&self) -> Result<(), ClientError> {
-        let mut waiting = self.waiting.lock().await;
-        while let Some(run) = waiting.front() {
-            match self.api.record_run(run).await {
+        let _turn = self.storing.lock().await;
+        while let Some(run) = self.oldest() {
+            match self.api.record_run(&run).await {
                 Ok(()) => {}
                 Err(error) if may_pass(&error) => return Err(error),
                 // It would be refused for ever, and hold up all that come after it.
                 Err(error) => self.log.error(&format!("{error}; run record {} is lost", run.id)),
             }
-            waiting.pop_front();
+            self.waiting().retain(|waiting| waiting.id != run.id);
         }
         Ok(())
+    }
+
+    fn oldest(&self) -> Option<RunRecord> {
+        self.waiting().front().cloned()
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, VecDeque<RunRecord>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

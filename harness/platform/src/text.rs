@@ -4,18 +4,20 @@ use std::fmt::Display;
 
 use jiff::Timestamp;
 
+/// What stands where a text was cut.
+pub const CUT: &str = "…";
+
 /// The text, cut at a character boundary to at most `limit` bytes; what was cut off
 /// shows as `…`.
 pub fn cut(text: &str, limit: usize) -> String {
-    const MARK: &str = "…";
     if text.len() <= limit {
         return text.to_owned();
     }
-    let mut end = limit.saturating_sub(MARK.len());
+    let mut end = limit.saturating_sub(CUT.len());
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    format!("{}{MARK}", &text[..end])
+    format!("{}{CUT}", &text[..end])
 }
 
 /// An instant as people and models read it, to the second: `2026-01-02T10:00:00Z`.

@@ -114,15 +114,18 @@ async fn an_api_that_never_answers_does_not_hold_it_at_its_end() {
     assert_eq!(harness.status().await, Some(0));
 }
 
-/// LOOP-01
+/// LOOP-01, LOOP-24
 #[tokio::test]
-async fn a_token_that_is_never_read_to_its_end_does_not_hold_it_at_its_end() {
+async fn a_token_that_is_never_read_to_its_end_is_told_and_does_not_hold_it_at_its_end() {
     let folder = Folder::new("stuck");
     let token = folder.file("pipe");
     // Opening a pipe waits for its writer, as a dead network file system waits.
     mknodat(CWD, &token, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let mut harness = Harness::start(&folder, &[("FOUNDRY_TOKEN_FILE", &token)]);
     harness.line_of("heartbeat").await;
+    let told = harness.line_of("error").await["message"].as_str().unwrap().to_owned();
+    let expected = format!("failed to read token file {}: not read within 5 s", token.display());
+    assert!(told.ends_with(&expected), "{told}");
     harness.send(Signal::TERM);
     assert_eq!(harness.status().await, Some(0));
 }

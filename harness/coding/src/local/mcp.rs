@@ -13,6 +13,7 @@ use foundry_kernel::Tool;
 use foundry_mcp::{Children, ConfigError, Connections, Environment, Options, Problem, Servers};
 use foundry_platform::events::kind;
 use foundry_platform::tell::Lines;
+use tokio_util::sync::CancellationToken;
 
 use crate::engine::Granted;
 
@@ -57,14 +58,19 @@ pub(crate) fn read(
 pub(crate) struct McpTools {
     connections: Connections,
     lines: Arc<dyn Lines>,
+    stop: CancellationToken,
 }
 
 impl McpTools {
     /// Connects to the servers; one that fails is a line, and the others serve.
-    pub(crate) async fn open(servers: Servers, lines: Arc<dyn Lines>) -> Self {
+    pub(crate) async fn open(
+        servers: Servers,
+        lines: Arc<dyn Lines>,
+        stop: CancellationToken,
+    ) -> Self {
         let options = Options { children: Some(Arc::new(Minding)), ..Options::default() };
         let (connections, problems) = Connections::open(servers, options).await;
-        let opened = Self { connections, lines };
+        let opened = Self { connections, lines, stop };
         opened.tell(&problems);
         opened
     }
@@ -85,8 +91,10 @@ impl McpTools {
 impl Granted for McpTools {
     /// A server may have other tools by now, or be back.
     async fn tools(&self) -> Vec<Arc<Tool>> {
-        let problems = self.connections.refresh().await;
-        self.tell(&problems);
+        // A server that hangs must not hold up somebody who wants to stop.
+        if let Some(problems) = self.stop.run_until_cancelled(self.connections.refresh()).await {
+            self.tell(&problems);
+        }
         self.connections.tools()
     }
 }

@@ -121,7 +121,7 @@ pub async fn run(
     let (mut repository, delivery) = looked?;
     let built = building.await.map_err(|error| unusable(&error))?;
     let broker: Arc<dyn Broker> = Arc::new(built.map_err(|error| unusable(&error))?);
-    let opening = McpTools::open(servers, Arc::new(terminal.clone()));
+    let opening = McpTools::open(servers, Arc::new(terminal.clone()), stop.clone());
     let Some(mcp) = stop.run_until_cancelled(opening).await else {
         return Err(NotBegun::Unusable("stopped before anything was begun".to_owned()));
     };

@@ -42,7 +42,7 @@ impl Life {
                 return Exit::ResultLost;
             }
         }
-        self.runs.push(worked.record(None, &result, self.clock.now())).await;
+        self.runs.push(worked.record(None, &result, self.clock.now()));
         // One that is not stored by then is lost; the result is not.
         drop(timeout_at(Instant::now() + RECORD_WITHIN, self.runs.store()).await);
         self.expire().await;

@@ -63,7 +63,12 @@ impl Handler for Tasks<'_> {
         let recorded_at = instant(wake.created_at);
         let told = format!("wake by {}, recorded at {recorded_at}", wake.source);
         life.log.info(platform_kind::WAKE, &told);
-        let agent = life.agent().await;
+        let agent = life.stop.run_until_cancelled(life.agent()).await?;
+        if let Some(why) = why_not(&agent) {
+            // LIFE-17: what is known of it may be older than a person's stop.
+            life.log.info(platform_kind::REST, &format!("leaves the wake in the inbox: {why}"));
+            return None;
+        }
         let id = wake.id.simple().to_string();
         let suffix = id.get(id.len() - 8..).unwrap_or_default();
         let order = Order {

@@ -65,7 +65,7 @@ fn standing_instructions_are_part_of_the_system_prompt() {
 #[test]
 fn an_attempt_opens_with_task_plan_and_what_is_known() {
     let plan = Plan { markdown: "1. Fix it.\n".to_owned(), sha256: String::new(), location: None };
-    let first = Opening { task: " Fix the greeting.\n", plan: None, known: None };
+    let first = Opening { task: " Fix the greeting.\n", plan: None, change: None, known: None };
     assert_eq!(opening(first), "# Task\n\nFix the greeting.");
     let later = Opening { plan: Some(&plan), known: Some("Files edited so far:\n- a.go"), ..first };
     let told = opening(later);
@@ -100,6 +100,23 @@ fn with_five_turns_left_of_planning_the_model_is_told_to_save_its_plan() {
 /// CODE-31
 #[test]
 fn a_persons_words_reach_the_model_as_a_change_of_the_plan() {
-    assert!(change(" Keep the old name. ").contains("\n\nKeep the old name.\n\n"));
-    assert!(change("").contains("The answer was empty"));
+    assert!(said(" Keep the old name. ").contains("\n\nKeep the old name.\n\n"));
+    assert!(said("").contains("The answer was empty"));
+}
+
+/// CODE-25, CODE-31
+#[test]
+fn an_attempt_at_changing_a_plan_opens_with_that_plan_and_the_words_to_it() {
+    let plan = Plan { markdown: "1. Fix it.\n".to_owned(), sha256: String::new(), location: None };
+    let words = format!("Keep the old name. {}the end", "And more. ".repeat(100));
+    let change = Change { plan, words };
+    let told = opening(Opening {
+        task: "Fix the greeting.",
+        plan: None,
+        change: Some(&change),
+        known: Some("Files read so far:\n- a.go"),
+    });
+    assert!(told.contains("\n\n# Plan so far\n\n1. Fix it.\n\n# Change\n\nThe plan was not"));
+    assert!(told.contains(&format!("\n\n{}\n\n", change.words)), "{told}");
+    assert!(told.ends_with("\n\nFiles read so far:\n- a.go"), "{told}");
 }

@@ -12,6 +12,10 @@ use super::stage::Plan;
 /// Most checks that are told of; the oldest go first.
 const CHECKS: usize = foundry_client::MAX_CHECKS;
 
+/// Most answers that are noted; the oldest go first. A model that answers its own questions
+/// has no end of them, and later attempts are told of all that are noted.
+const ANSWERS: usize = 20;
+
 /// What is told of a task while it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
@@ -43,7 +47,7 @@ pub struct Ledger {
 /// What nobody outside the task is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// Questions and their answers, oldest first.
+    /// The newest questions and their answers, oldest first.
     pub answers: Vec<(String, String)>,
     /// The model's own task list.
     pub todos: Todos,
@@ -143,7 +147,10 @@ impl Ledger {
 
     /// A question was answered.
     pub fn answered(&self, question: &str, answer: &str) {
-        self.lock().answers.push((question.to_owned(), answer.to_owned()));
+        let mut notes = self.lock();
+        notes.answers.push((question.to_owned(), answer.to_owned()));
+        let extra = notes.answers.len().saturating_sub(ANSWERS);
+        notes.answers.drain(..extra);
     }
 
     /// Adds to the model's task list; its number, from 1.
@@ -225,6 +232,18 @@ mod tests {
         assert_eq!(ledger.progress().checks.len(), CHECKS);
         assert_eq!(ledger.progress().checks[0].name, "npx eslint 50");
         assert_eq!(ledger.notes().failed.len(), CHECKS);
+    }
+
+    /// CODE-25
+    #[test]
+    fn answers_are_bounded_so_that_no_attempt_opens_with_more_than_fits_a_window() {
+        let ledger = Ledger::default();
+        for number in 0..150 {
+            ledger.answered(&format!("Question {number}?"), "Decide it yourself.");
+        }
+        let answers = ledger.notes().answers;
+        assert_eq!(answers.len(), ANSWERS);
+        assert_eq!(answers[0].0, "Question 130?");
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub enum Stage {
     /// The model reads and plans. Every task begins here (CODE-28).
     Planning {
         /// What a person wants changed in the plan before.
-        change: Option<String>,
+        change: Option<Change>,
     },
     /// The plan waits for a person.
     Awaiting {
@@ -36,6 +36,15 @@ pub struct Plan {
     pub sha256: String,
     /// Where it is stored, `documents:<id>` (CODE-30); nowhere in a local run.
     pub location: Option<String>,
+}
+
+/// A plan that was not approved, and what a person said to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The plan.
+    pub plan: Plan,
+    /// The words.
+    pub words: String,
 }
 
 /// What came of a stage.
@@ -87,7 +96,7 @@ impl Stage {
 
 fn answered(plan: Plan, reply: Reply) -> Stage {
     if !is_build(&reply.text) {
-        return Stage::Planning { change: Some(reply.text) };
+        return Stage::Planning { change: Some(Change { plan, words: reply.text }) };
     }
     // The platform has compared the digests already; a terminal shows one plan only.
     match reply.plan_sha256 {
@@ -163,7 +172,8 @@ mod tests {
     fn other_words_change_the_plan(#[case] words: &str) {
         let waiting = Stage::Awaiting { plan: plan("a") };
         let next = waiting.next(says(words, None), Approval::Person);
-        assert_eq!(next, Stage::Planning { change: Some(words.to_owned()) });
+        let change = Change { plan: plan("a"), words: words.to_owned() };
+        assert_eq!(next, Stage::Planning { change: Some(change) });
     }
 
     /// CODE-31

@@ -74,6 +74,30 @@ async fn a_spent_planning_allowance_plans_again() {
     assert!(scene.said(11).contains("Files read so far:\n- README.md"), "{}", scene.said(11));
 }
 
+/// CODE-25, CODE-31: the next attempt knows the plan that is to change, and every word that
+/// a person said to it.
+#[tokio::test]
+async fn a_change_of_the_plan_is_not_lost_with_the_attempt_that_was_to_make_it() {
+    const WORDS: &str = concat!(
+        "Keep the name of the function as it is, for three other services import it by that ",
+        "name and are released on their own. Greet by the first name alone, in the language of ",
+        "the browser where we have it and in English where we do not. Leave the configuration ",
+        "file alone, and do not add a dependency for any of this: what the runtime brings along ",
+        "is enough. Say in the plan which tests there are to be, one for each language, and last ",
+        "of all: write the comma as U+002C."
+    );
+    let mut scene = Scene::answered(Wire::OpenAi, &[WORDS, "build"]).await;
+    scene.turns = 10;
+    let look = |turn: u32| Reply::call("glob", json!({ "pattern": format!("*.{turn}") }));
+    let steps = std::iter::once(plan("# First plan")).chain((0..10).map(look));
+    scene.model.script(steps.chain([plan("# Second plan"), finish("failed")]));
+    scene.ends_as(CodingOutcome::Failed).await;
+    let again = scene.said(12);
+    for part in ["# Plan so far\n\n# First plan", WORDS, "# From the attempts before"] {
+        assert!(again.contains(part), "{part} is missing in:\n{again}");
+    }
+}
+
 /// CODE-27: a reply without a call is asked once more, and then the attempt is spent.
 #[tokio::test]
 async fn a_model_that_stops_without_finishing_is_asked_once_more_and_then_begins_again() {

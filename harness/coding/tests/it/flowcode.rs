@@ -9,12 +9,14 @@ use fakes::github::GitHub;
 use fakes::model::{Gate, ModelServer, Point, Reply, When};
 use pretty_assertions::assert_eq;
 use rstest::rstest;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
+use crate::life::runs;
 use crate::project::{self, RIGHT, add, check, commit_work, finish, git, mend, plan, run};
 use crate::scene::DEADLINE;
 
@@ -89,9 +91,12 @@ pub struct Ran {
 }
 
 pub fn interrupt(child: &Child) {
+    send(child, Signal::INT);
+}
+
+fn send(child: &Child, signal: Signal) {
     let pid = i32::try_from(child.id().unwrap()).unwrap();
-    let pid = rustix::process::Pid::from_raw(pid).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
 pub async fn ended(child: Child) -> Ran {
@@ -336,6 +341,26 @@ async fn a_git_that_is_cut_off_leaves_no_lock_in_the_persons_way() {
     let ran = ended(child).await;
     assert_eq!(ran.status, Some(3), "{}", ran.progress);
     assert!(!lock.exists());
+}
+
+/// CODE-45: who closes the terminal leaves no command behind.
+#[tokio::test]
+async fn a_hangup_ends_the_run_and_the_command_that_is_under_way() {
+    let place = Place::new().await;
+    let mark = format!("hangup-{}", std::process::id());
+    let program = format!("'{mark}'; setInterval(() => {{}}, 1000)");
+    place.model.script([run(&["node", "-e", &program])]);
+    let child = place.command("openai", &["--approve", "self", "Fix it"]).spawn().unwrap();
+    let becomes = async |running: bool| {
+        while runs(&mark) != running {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(DEADLINE, becomes(true)).await.expect("a command that runs");
+    send(&child, Signal::HUP);
+    let ran = ended(child).await;
+    assert_eq!(ran.status, Some(3), "{}", ran.progress);
+    timeout(DEADLINE, becomes(false)).await.expect("the command outlived its run");
 }
 
 /// CODE-45

@@ -1,8 +1,12 @@
 //! The life of a coding pod: clone over SSH, pull request, reports, expiry.
 
+use std::time::Duration;
+
 use fakes::git::Faults;
 use fakes::model::{Gate, Point, Reply, Wire};
-use foundry_client::{Approval, CheckView, CodingOutcome, Failure, Lifetime, PullRequestView};
+use foundry_client::{
+    Approval, CheckView, CodingOutcome, DesiredState, Failure, Lifetime, PullRequestView,
+};
 use foundry_coding::platform::process::Exit;
 use pretty_assertions::assert_eq;
 use rstest::rstest;
@@ -374,7 +378,7 @@ async fn a_process_whose_agent_was_started_anew_stops_working_at_once() {
 }
 
 /// Whether a process of this machine has this among its arguments.
-fn runs(mark: &str) -> bool {
+pub fn runs(mark: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     processes.into_iter().any(|process| {
         let arguments = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
@@ -421,6 +425,44 @@ async fn each_wake_of_a_persistent_agent_is_a_task_on_a_branch_of_its_own() {
     assert!(branch.starts_with("flow/fix-greeting-") && branch.len() > 18, "{branch}");
     drop(state);
     assert!(!pod.calls().contains_key("expire agent"), "a persistent agent lives on");
+}
+
+/// LOOP-28: a task that is done when the process is told to stop is not done again.
+#[tokio::test]
+async fn a_result_that_a_stop_meets_on_its_way_is_brought_away_and_its_wake_acknowledged() {
+    let pod = Pod::new(Wire::OpenAi).await;
+    pod.api.state().agent.lifetime = Lifetime::Persistent;
+    let wake = pod.api.wake("Greet in Korean.");
+    pod.api.fail("report coding", 503, "starting");
+    pod.model.script(with_plan([finish("failed")]));
+    let back = async {
+        pod.stop.cancelled().await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        pod.api.heal("report coding");
+    };
+    let (exit, ()) = tokio::join!(pod.lives_while(pod.tells("result")), back);
+    assert_eq!(exit, Exit::Well);
+    pod.ended_as(CodingOutcome::Failed);
+    let state = pod.api.state();
+    assert_eq!(state.runs.iter().map(|run| run.wake_id).collect::<Vec<_>>(), [Some(wake)]);
+    assert!(state.wakes.is_empty());
+}
+
+/// LIFE-17
+#[tokio::test]
+async fn a_wake_of_an_agent_that_was_just_stopped_stays_in_the_inbox() {
+    let pod = Pod::new(Wire::OpenAi).await;
+    pod.api.state().agent.lifetime = Lifetime::Persistent;
+    let stopping = async {
+        pod.waits_for(|api| !api.times("poll inbox").is_empty()).await;
+        pod.api.state().agent.desired_state = DesiredState::Stopped;
+        pod.api.wake("Greet in Korean.");
+        pod.tells("rest").await;
+    };
+    assert_eq!(pod.lives_while(stopping).await, Exit::Well);
+    assert!(pod.lines("rest")[0].starts_with("leaves the wake in the inbox: the agent is stopped"));
+    assert!(pod.model.requests().is_empty());
+    assert_eq!(pod.api.state().wakes.len(), 1);
 }
 
 /// BIND-11, CODE-05

@@ -146,6 +146,50 @@ async fn an_interrupted_run_leaves_no_server_behind() {
     assert!(!lives(&pid));
 }
 
+/// A server that says that its tools changed, and never lists them again.
+const STUCK: &str = r"
+const fs = require('fs');
+let lists = 0;
+const say = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }));
+require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method, params } = JSON.parse(line);
+  if (method === 'initialize') {
+    say({ id, result: { protocolVersion: params.protocolVersion,
+      capabilities: { tools: { listChanged: true } }, serverInfo: { name: 'stuck', version: '1' } } });
+  } else if (method === 'tools/list' && lists++ === 0) {
+    say({ id, result: { tools: [] } });
+    say({ method: 'notifications/tools/list_changed' });
+  } else if (method === 'tools/list') {
+    fs.writeFileSync(process.argv[2], String(process.pid));
+  }
+}).on('close', () => process.exit(0));
+";
+
+#[tokio::test]
+async fn a_server_that_hangs_between_two_runs_holds_nobody_who_wants_to_stop() {
+    let place = Place::new().await;
+    let path = |name: &str| place.folder.path().join(name);
+    let (program, hangs, file) = (path("stuck.js"), path("stuck.pid"), path("mcp.json"));
+    std::fs::write(&program, STUCK).unwrap();
+    let servers =
+        json!({ "mcpServers": { "stuck": { "command": "node", "args": [program, hangs] } } });
+    std::fs::write(&file, servers.to_string()).unwrap();
+    place.model.script([plan("# Plan")]);
+    let mut command = place.command("openai", &["--approve", "self", "Fix it"]);
+    command.arg("--mcp-config").arg(&file);
+    let child = command.spawn().unwrap();
+    let asked_again = async {
+        while !hangs.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(DEADLINE, asked_again).await.expect("the server is asked again");
+    crate::flowcode::interrupt(&child);
+    let ran = timeout(Duration::from_secs(15), ended(child)).await.expect("it goes on");
+    assert_eq!(ran.status, Some(3), "{}", ran.progress);
+    assert!(!lives(&hangs));
+}
+
 #[rstest]
 #[case(None, "failed to read MCP servers from")]
 #[case(Some("{"), "mcp.json: ")]

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use url::Url;
 
 use super::environment::ExpandError;
+use super::secret::{hide_of, is_secret};
 use super::{Environment, Http, Reach, Server, Servers, Stdio};
 
 /// Longest name of a server; names of tools carry it.
@@ -92,7 +93,11 @@ fn server(
     environment: &Environment,
 ) -> Result<Option<Server>, ConfigError> {
     let wrong = |words: String| ConfigError::Entry { server: name.to_owned(), words };
-    let entry = Entry::deserialize(entry).map_err(|error| wrong(error.to_string()))?;
+    if let Some(words) = misfit(entry) {
+        return Err(wrong(words));
+    }
+    // serde would quote the value, which may be a secret.
+    let entry = Entry::deserialize(entry).map_err(|_| wrong("has a wrong form".to_owned()))?;
     if entry.disabled {
         return Ok(None);
     }
@@ -109,6 +114,50 @@ fn server(
         (Kind::Http, ..) => return Err(wrong("has no url: give the server's endpoint".into())),
     };
     Ok(Some(Server { name: name.to_owned(), reach, trust_read_only }))
+}
+
+/// What of an entry has a wrong form, without its value.
+fn misfit(entry: &Value) -> Option<String> {
+    let Some(fields) = entry.as_object() else {
+        return Some(format!("is {}: make it an object", kind_of(entry)));
+    };
+    fields.iter().find_map(|(field, value)| match (field.as_str(), value) {
+        ("type" | "command" | "cwd" | "url", Value::Null | Value::String(_))
+        | ("disabled" | "trustReadOnlyHint", Value::Bool(_)) => None,
+        ("type" | "command" | "cwd" | "url", other) => {
+            Some(format!("{field} is {}: make it text", kind_of(other)))
+        }
+        ("disabled" | "trustReadOnlyHint", other) => {
+            Some(format!("{field} is {}: make it true or false", kind_of(other)))
+        }
+        ("args", Value::Array(parts)) => parts
+            .iter()
+            .enumerate()
+            .find_map(|(place, part)| no_text(&format!("args[{place}]"), part)),
+        ("args", other) => Some(format!("args is {}: make it a list of texts", kind_of(other))),
+        ("env" | "headers", Value::Object(values)) => {
+            values.iter().find_map(|(name, value)| no_text(&format!("{field}.{name}"), value))
+        }
+        ("env" | "headers", other) => {
+            Some(format!("{field} is {}: make it an object of names and texts", kind_of(other)))
+        }
+        (_, _) => None,
+    })
+}
+
+fn no_text(place: &str, value: &Value) -> Option<String> {
+    (!value.is_string()).then(|| format!("{place} is {}: make it text", kind_of(value)))
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
 }
 
 enum Kind {
@@ -157,7 +206,7 @@ fn stdio(
             source,
         })?;
         if is_secret(variable, text) {
-            secrets.push(SecretString::from(value.clone()));
+            secrets.push((SecretString::from(value.clone()), hide_of(variable, text)));
         }
         environment.insert(variable.clone(), value);
     }
@@ -168,13 +217,6 @@ fn stdio(
         secrets,
         folder: entry.cwd.clone(),
     })
-}
-
-/// Whether a variable's value is one to keep: it comes from elsewhere, or is called so.
-fn is_secret(variable: &str, text: &str) -> bool {
-    const WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASS", "AUTH", "CREDENTIAL"];
-    let variable = variable.to_ascii_uppercase();
-    text.contains("${") || WORDS.iter().any(|word| variable.contains(word))
 }
 
 fn http(name: &str, url: &str, entry: &Entry, host: &Environment) -> Result<Http, ConfigError> {

@@ -98,7 +98,28 @@ fn only_a_server_that_is_believed_is() {
     "mcpServers.db: url: relative URL without a base: give an absolute http or https URL"
 )]
 #[case(r#"{"url": "file:///x"}"#, "mcpServers.db: url: give an absolute http or https URL")]
-#[case(r#"{"command": ["x"]}"#, "mcpServers.db: invalid type: sequence, expected a string")]
+#[case(r#"{"command": ["x"]}"#, "mcpServers.db: command is a list: make it text")]
+#[case(r#""ak_secret""#, "mcpServers.db: is text: make it an object")]
+#[case(
+    r#"{"url": "http://x", "headers": "Bearer ak_secret"}"#,
+    "mcpServers.db: headers is text: make it an object of names and texts"
+)]
+#[case(
+    r#"{"command": "x", "env": {"PIN": 4711}}"#,
+    "mcpServers.db: env.PIN is a number: make it text"
+)]
+#[case(
+    r#"{"command": "x", "args": ["--key", {"is": "ak_secret"}]}"#,
+    "mcpServers.db: args[1] is an object: make it text"
+)]
+#[case(
+    r#"{"command": "x", "args": "ak_secret"}"#,
+    "mcpServers.db: args is text: make it a list of texts"
+)]
+#[case(
+    r#"{"command": "x", "disabled": "ak_secret"}"#,
+    "mcpServers.db: disabled is text: make it true or false"
+)]
 #[case(
     r#"{"command": "x", "env": {"A": "${NONE}"}}"#,
     "mcpServers.db.env.A: variable NONE is not set: set it, or write ${NONE:-default}"
@@ -159,5 +180,18 @@ fn a_url_is_said_without_what_may_be_secret_in_it() {
         server.redactor().clean("at https://ann:ak_secret@x.test/mcp?key=ak_secret#ak_secret"),
         "at https://x.test/mcp"
     );
+    assert!(!format!("{server:?}").contains("ak_secret"), "{server:?}");
     assert_eq!(http(server).place(), "https://x.test/mcp");
+}
+
+/// BIND-11
+#[rstest]
+#[case(r#"{"command": "x", "env": {"NOTES": "${TOKEN}"}}"#, "got ***")]
+#[case(r#"{"command": "x", "env": {"NOTES_TOKEN": "ak_secret"}}"#, "got ***")]
+#[case(r#"{"url": "http://x/", "headers": {"Authorization": "Bearer ${TOKEN}"}}"#, "got ***")]
+#[case(r#"{"command": "x", "env": {"NOTES": "${HOME}/notes"}}"#, "got ak_secret")]
+fn a_credential_is_hidden_in_results_and_a_path_is_not(#[case] entry: &str, #[case] told: &str) {
+    let redactor = one(entry).unwrap().redactor();
+    assert_eq!(redactor.clean_result("got ak_secret".to_owned()), told);
+    assert_eq!(redactor.clean_result("in /home/ann/notes".to_owned()), "in /home/ann/notes");
 }

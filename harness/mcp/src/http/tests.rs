@@ -1,5 +1,6 @@
 use pretty_assertions::assert_eq;
 use rmcp::model::ErrorData;
+use rmcp::transport::streamable_http_client::SseError;
 use rstest::rstest;
 
 use super::*;
@@ -39,6 +40,20 @@ fn a_tools_own_words_about_sessions_are_an_answer() {
     assert_eq!(id_of(response.unwrap()), own);
 }
 
+#[tokio::test]
+async fn why_a_stream_broke_off_is_told_of_the_call_that_it_answered() {
+    let (heard, asked) = (Heard::default(), RequestId::Number(7));
+    let breaks = futures::stream::iter([Err(SseError::InvalidLine)]).boxed();
+    let response = StreamableHttpPostResponse::Sse(breaks, None);
+    let StreamableHttpPostResponse::Sse(mut watched, _) = heard.watching(response, asked.clone())
+    else {
+        panic!("no stream");
+    };
+    assert!(watched.next().await.unwrap().is_err());
+    assert!(heard.take_trouble(&RequestId::Number(8)).is_none());
+    assert_eq!(heard.take_trouble(&asked).unwrap().words, "invalid line");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_keeps_breaking_is_fetched_ever_slower_and_then_not_at_all() {
     let policy = Resuming::default();
@@ -66,5 +81,10 @@ async fn a_turns_streams_are_fetched_at_once_and_a_flood_of_them_slowly() {
 fn client() -> Client {
     // Without TLS, which no test here speaks.
     let inner = reqwest::Client::builder().tls_certs_only(std::iter::empty()).build().unwrap();
-    Client { inner, heard: Heard::default(), fetched: Arc::default() }
+    Client {
+        inner,
+        redactor: Redactor::default(),
+        heard: Heard::default(),
+        fetched: Arc::default(),
+    }
 }

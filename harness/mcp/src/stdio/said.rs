@@ -24,6 +24,8 @@ pub(super) struct Said {
 #[derive(Debug, Default)]
 struct Inner {
     tail: VecDeque<u8>,
+    /// Whether something came before it, of which it may begin in the middle.
+    is_cut: bool,
     exit: Option<String>,
     fault: Option<String>,
 }
@@ -49,6 +51,7 @@ impl Said {
         let mut inner = self.inner();
         inner.tail.extend(bytes);
         let surplus = inner.tail.len().saturating_sub(KEPT);
+        inner.is_cut |= surplus > 0;
         inner.tail.drain(..surplus);
     }
 
@@ -73,6 +76,7 @@ impl Said {
     pub(super) fn words(&self) -> Option<String> {
         let mut inner = self.inner();
         let text = String::from_utf8_lossy(inner.tail.make_contiguous()).into_owned();
+        let text = if inner.is_cut { behind_cut(&text) } else { text.as_str() };
         let lines: Vec<&str> =
             text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
         let quoted = lines[lines.len().saturating_sub(QUOTED)..].join(" | ");
@@ -81,6 +85,16 @@ impl Said {
             [inner.fault.clone(), inner.exit.clone(), quoted].into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
+}
+
+/// What comes after the first line, or the first word where there is but one line: the
+/// rest of a secret that was cut off is not known as one.
+fn behind_cut(text: &str) -> &str {
+    let (_, behind) = text.split_once(['\n', '\r']).unwrap_or_default();
+    if !behind.trim().is_empty() {
+        return behind;
+    }
+    text.split_once(char::is_whitespace).map_or("", |(_, behind)| behind)
 }
 
 #[cfg(test)]
@@ -98,6 +112,17 @@ mod tests {
         assert!(said.inner().tail.len() <= KEPT);
         let words = said.words().unwrap();
         assert_eq!(words, "it said: line 4995 | line 4996 | line 4997 | line 4998 | line 4999");
+    }
+
+    #[tokio::test]
+    async fn what_is_left_of_a_long_line_begins_with_a_whole_word() {
+        let said = Said::default();
+        let secret = "s".repeat(KEPT);
+        said.listen(format!("token {secret} is refused").as_bytes()).await;
+        assert_eq!(said.words().unwrap(), "it said: is refused");
+        let said = Said::default();
+        said.listen(format!("{secret}{secret}").as_bytes()).await;
+        assert_eq!(said.words(), None);
     }
 
     #[test]

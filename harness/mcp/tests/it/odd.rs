@@ -1,6 +1,7 @@
 //! Servers that do as no server should. Each answers by hand what a real one would not.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,10 +18,11 @@ use super::scene::{call, failure, host, unknown};
 type Answer = Arc<dyn Fn(&Value) -> Option<Response> + Send + Sync>;
 
 /// A server that answers as it is told and counts what it was asked.
-struct Odd {
-    url: url::Url,
+pub(super) struct Odd {
+    pub(super) url: url::Url,
     asked: Arc<Mutex<HashMap<String, usize>>>,
-    headers: Arc<Mutex<Vec<HeaderMap>>>,
+    hangs: Arc<AtomicBool>,
+    pub(super) headers: Arc<Mutex<Vec<HeaderMap>>>,
     _runtime: Runtime,
 }
 
@@ -35,35 +37,48 @@ impl Drop for Runtime {
 }
 
 impl Odd {
-    fn start(answer: impl Fn(&Value) -> Option<Response> + Send + Sync + 'static) -> Self {
+    pub(super) fn start(
+        answer: impl Fn(&Value) -> Option<Response> + Send + Sync + 'static,
+    ) -> Self {
         let answer: Answer = Arc::new(answer);
         let asked = Arc::new(Mutex::new(HashMap::new()));
         let headers = Arc::new(Mutex::new(Vec::new()));
-        let (counts, kept) = (asked.clone(), headers.clone());
+        let hangs = Arc::new(AtomicBool::new(false));
+        let (counts, kept, silent) = (asked.clone(), headers.clone(), hangs.clone());
         let handler = move |method: Method, headers: HeaderMap, body: Bytes| {
             let response = respond(&answer, &counts, &method, &body);
             kept.lock().unwrap().push(headers);
-            std::future::ready(response)
+            let silent = silent.load(Ordering::SeqCst) && is_handshake(&body);
+            async move { if silent { std::future::pending().await } else { response } }
         };
         let router = axum::Router::new().fallback(handler);
         let (runtime, address) = host(router, ([127, 0, 0, 1], 0).into());
         let url = format!("http://{address}/mcp").parse().unwrap();
-        Self { url, asked, headers, _runtime: Runtime(Some(runtime)) }
+        Self { url, asked, hangs, headers, _runtime: Runtime(Some(runtime)) }
     }
 
-    fn asked(&self, method: &str) -> usize {
+    /// Answers no handshake any more.
+    pub(super) fn begin_nothing_more(&self) {
+        self.hangs.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn asked(&self, method: &str) -> usize {
         self.asked.lock().unwrap().get(method).copied().unwrap_or(0)
     }
 
-    async fn open(&self) -> (Connections, Vec<String>) {
+    pub(super) async fn open(&self) -> (Connections, Vec<String>) {
         self.open_as(Server::http("odd", self.url.clone())).await
     }
 
-    async fn open_as(&self, server: Server) -> (Connections, Vec<String>) {
+    pub(super) async fn open_as(&self, server: Server) -> (Connections, Vec<String>) {
         let servers = Servers::default().with(server);
         let (connections, problems) = Connections::open(servers, Options::default()).await;
         (connections, problems.iter().map(Problem::to_string).collect())
     }
+}
+
+fn is_handshake(body: &[u8]) -> bool {
+    serde_json::from_slice(body).is_ok_and(|message: Value| is(&message, "initialize"))
 }
 
 fn respond(
@@ -100,20 +115,20 @@ fn respond(
     }
 }
 
-fn plain(name: &str) -> Value {
+pub(super) fn plain(name: &str) -> Value {
     json!({"name": name, "description": format!("does {name}"), "inputSchema": {"type": "object"}})
 }
 
-fn json_response(status: StatusCode, body: &Value) -> Response {
+pub(super) fn json_response(status: StatusCode, body: &Value) -> Response {
     (status, [("content-type", "application/json")], body.to_string()).into_response()
 }
 
-fn result(message: &Value, result: &Value) -> Response {
+pub(super) fn result(message: &Value, result: &Value) -> Response {
     let body = json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
     json_response(StatusCode::OK, &body)
 }
 
-fn is(message: &Value, method: &str) -> bool {
+pub(super) fn is(message: &Value, method: &str) -> bool {
     message["method"] == method
 }
 
@@ -198,7 +213,8 @@ async fn an_error_without_an_id_fails_its_call_and_not_at_the_limit() {
 async fn a_status_says_whether_the_call_may_have_been_carried_out() {
     for (status, is_unknown, words) in [
         (502, true, "MCP server odd: it failed with HTTP 502 while write ran"),
-        (503, false, "MCP server odd: it is not available now (HTTP 503): try again later"),
+        // What a proxy says too when its server broke off in the middle of a call.
+        (503, true, "MCP server odd: it failed with HTTP 503 while write ran"),
         (429, false, "MCP server odd: it limits its callers now (HTTP 429): try again later"),
         (413, false, "MCP server odd: HTTP 413 Payload Too Large: too much"),
     ] {

@@ -120,7 +120,8 @@ async fn a_child_sees_of_the_hosts_environment_only_what_programs_need() {
     let mut names: Vec<&str> = seen.lines().filter_map(|line| line.split('=').next()).collect();
     names.sort_unstable();
     assert_eq!(names, ["API_TOKEN", "FOUNDRY_TEST_LIVES", "PATH"]);
-    assert!(seen.contains("API_TOKEN=ak_child"));
+    // It has the value, and what it says of it is not kept.
+    assert!(seen.contains("API_TOKEN=***"), "{seen}");
 }
 
 /// KERN-41
@@ -219,6 +220,44 @@ async fn a_child_that_says_nothing_is_given_up_in_time() {
 async fn a_child_that_closes_its_output_and_lives_on_is_not_waited_for() {
     let words = refused("exec >&-; exec sleep 600").await;
     assert_eq!(words, "MCP server db: it closed the connection before it had said hello");
+}
+
+/// A server that says hello and lists one tool, and at the first call of it does `then`.
+fn shaking_hands(then: &str) -> String {
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "result": {
+        "protocolVersion": "2025-06-18", "capabilities": {"tools": {}},
+        "serverInfo": {"name": "db", "version": "1"},
+    }});
+    let tools = json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": [
+        {"name": "write", "description": "does write", "inputSchema": {"type": "object"}},
+    ]}});
+    // Between the two comes the notice that the hello was heard.
+    format!("read line; echo '{hello}'; read line; read line; echo '{tools}'; read line; {then}")
+}
+
+#[tokio::test]
+async fn a_child_that_asks_without_end_and_takes_no_answers_is_ended_and_fills_no_memory() {
+    let ping = json!({"jsonrpc": "2.0", "id": 7, "method": "ping"});
+    let (servers, options) = shell(&shaking_hands(&format!("exec yes '{ping}'")));
+    let (connections, problems) = Connections::open(servers, options).await;
+    assert_eq!(problems, []);
+    let words = unknown(call(&connections, "write").await);
+    assert!(words.contains("has not taken 256 answers"), "{words}");
+}
+
+#[tokio::test]
+async fn a_child_that_leaves_something_behind_that_holds_its_pipes_is_not_waited_for() {
+    let then = "setsid sleep 600 & echo $! >&2; exit 5";
+    let (servers, options) = shell(&shaking_hands(then));
+    let (connections, problems) = Connections::open(servers, options).await;
+    assert_eq!(problems, []);
+    let began = Instant::now();
+    let words = unknown(call(&connections, "write").await);
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(words.contains("it ended (exit status: 5)"), "{words}");
+    // It is of another group and another session, which are not ours to end.
+    let left = pid(words.rsplit("it said: ").next().unwrap().split(' ').next().unwrap());
+    kill_process(left, Signal::KILL).unwrap();
 }
 
 /// Who minds the children of a process.

@@ -18,17 +18,22 @@ struct Handling {
 impl Handler for Handling {
     async fn handle(&mut self, wake: &Wake) -> Option<RunRecord> {
         self.seen.push(wake.id);
-        Some(RunRecord {
-            id: Uuid::from_u128(self.seen.len() as u128),
-            wake_id: self.acknowledge.then_some(wake.id),
-            reason: "wake".to_owned(),
-            started_at: Timestamp::UNIX_EPOCH,
-            finished_at: Timestamp::UNIX_EPOCH,
-            turns: 1,
-            input_tokens: 0,
-            output_tokens: 0,
-            outcome: "end_turn".to_owned(),
-        })
+        let number = self.seen.len() as u128;
+        Some(record(number, self.acknowledge.then_some(wake.id)))
+    }
+}
+
+fn record(number: u128, wake_id: Option<Uuid>) -> RunRecord {
+    RunRecord {
+        id: Uuid::from_u128(number),
+        wake_id,
+        reason: "wake".to_owned(),
+        started_at: Timestamp::UNIX_EPOCH,
+        finished_at: Timestamp::UNIX_EPOCH,
+        turns: 1,
+        input_tokens: 0,
+        output_tokens: 0,
+        outcome: "end_turn".to_owned(),
     }
 }
 
@@ -105,6 +110,103 @@ async fn a_record_that_cannot_be_stored_yet_is_stored_before_the_inbox_is_read_a
     });
     assert_eq!(seen, [wake], "handled once");
     assert_eq!(api.state().runs.len(), 1);
+}
+
+/// Takes its time, and acknowledges each wake.
+struct Slow {
+    takes: Duration,
+}
+
+#[async_trait]
+impl Handler for Slow {
+    async fn handle(&mut self, wake: &Wake) -> Option<RunRecord> {
+        sleep(self.takes).await;
+        Some(record(1, Some(wake.id)))
+    }
+}
+
+/// A stop after a second, while a handler works that takes as long as this; what is stored
+/// then, and how long the end took.
+async fn stopped_in_the_middle_of(takes: Duration) -> (Arc<FakeApi>, Duration) {
+    let Setup { api, active, inbox, stop } = setup(true);
+    api.wake("hello");
+    let runs = inbox.runs.clone();
+    let began = Instant::now();
+    let mut handler = Slow { takes };
+    tokio::join!(inbox.drain(&mut handler, &stop), async {
+        sleep(Duration::from_secs(1)).await;
+        stop.cancel();
+    });
+    let took = began.elapsed();
+    drop(active);
+    // As a process does at its end.
+    runs.store().await.unwrap();
+    (api, took)
+}
+
+/// LOOP-28
+#[tokio::test(start_paused = true)]
+async fn work_that_ends_moments_after_a_stop_is_acknowledged_and_not_done_again() {
+    let (api, took) = stopped_in_the_middle_of(Duration::from_secs(3)).await;
+    assert_eq!(took, Duration::from_secs(3));
+    assert_eq!(api.state().runs.len(), 1);
+    assert!(api.state().wakes.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_without_end_does_not_hold_up_a_stop() {
+    let (api, took) = stopped_in_the_middle_of(Duration::from_hours(1)).await;
+    assert_eq!(took, Duration::from_secs(1) + LAST_MOMENTS);
+    assert_eq!(api.state().wakes.len(), 1, "it is handed out again");
+}
+
+/// LOOP-28
+#[tokio::test(start_paused = true)]
+async fn a_wake_handled_while_another_record_is_on_its_way_is_not_lost_to_a_stop() {
+    let Setup { api, active, inbox, stop } = setup(true);
+    let wake = api.wake("hello");
+    api.state().slow.insert("record run", Duration::from_secs(10));
+    let runs = inbox.runs.clone();
+    let mut handler = Handling { seen: Vec::new(), acknowledge: true };
+    runs.push(record(7, None));
+    tokio::join!(stop.run_until_cancelled(runs.store()), inbox.drain(&mut handler, &stop), async {
+        sleep(Duration::from_secs(1)).await;
+        stop.cancel();
+    });
+    drop(active);
+    assert_eq!(handler.seen, [wake]);
+    runs.store().await.unwrap();
+    assert_eq!(api.state().runs.len(), 2);
+}
+
+/// Sees its agent stopped by a person in the middle of its first wake.
+struct Stopped {
+    active: watch::Sender<bool>,
+    seen: Vec<Uuid>,
+}
+
+#[async_trait]
+impl Handler for Stopped {
+    async fn handle(&mut self, wake: &Wake) -> Option<RunRecord> {
+        self.seen.push(wake.id);
+        self.active.send_replace(false);
+        None
+    }
+}
+
+/// LIFE-17
+#[tokio::test(start_paused = true)]
+async fn wakes_that_were_read_before_an_agent_was_stopped_stay_in_the_inbox() {
+    let Setup { api, active, inbox, stop } = setup(true);
+    let first = api.wake("one");
+    api.wake("two");
+    let mut handler = Stopped { active, seen: Vec::new() };
+    tokio::join!(inbox.drain(&mut handler, &stop), async {
+        sleep(Duration::from_mins(1)).await;
+        stop.cancel();
+    });
+    assert_eq!(handler.seen, [first]);
+    assert_eq!(api.state().wakes.len(), 2);
 }
 
 /// LOOP-26

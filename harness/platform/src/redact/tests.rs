@@ -24,6 +24,9 @@ use super::*;
 #[case("030 1234567 030 1234568", "[phone number] [phone number]")]
 #[case(r#"{"tel":"0301234567"}"#, r#"{"tel":"[phone number]"}"#)]
 #[case("call 0301234567-now", "call [phone number]-now")]
+#[case("text=03012345…", "text=[phone number]…")]
+#[case("text=030 1234 …", "text=[phone number] …")]
+#[case("call +49 17… today", "call [phone number]… today")]
 fn a_phone_number_is_redacted(#[case] line: &str, #[case] expected: &str) {
     assert_eq!(redact(line), expected);
 }
@@ -38,6 +41,8 @@ fn a_phone_number_is_redacted(#[case] line: &str, #[case] expected: &str) {
 #[case("took 0.123456789 s")]
 #[case("used 12345 tokens of 128000")]
 #[case("commit 1234567890abcdef")]
+#[case("used 1234… at 2026-01-02…")]
+#[case("pi is 3.14159…")]
 #[case("foundry-agent-1234567890")]
 #[case("from 192.168.100.200/24 and 192.168.100.200 8 times")]
 #[case("due 02.01.2026 10:00, 2026/01/02 10:00 and 01/02/2026 10:00")]

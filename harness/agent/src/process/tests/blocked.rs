@@ -1,4 +1,4 @@
-use foundry_client::{DesiredState, SkillRef, Status};
+use foundry_client::{DesiredState, Failure, SkillRef, Status};
 use foundry_platform::fake;
 use pretty_assertions::assert_eq;
 
@@ -71,6 +71,19 @@ async fn a_catalog_that_cannot_be_loaded_stops_the_cycle_before_the_model() {
     assert!(line.starts_with("api list tools failed: HTTP 500: no such table"), "{line}");
 }
 
+/// LOOP-30
+#[tokio::test(start_paused = true)]
+async fn a_catalog_that_cannot_be_understood_is_not_read_again_in_each_cycle() {
+    let harness = Harness::idle();
+    let unreadable = Failure::Unreadable("missing field `items`".to_owned());
+    harness.api.state().failing.insert("list tools", unreadable);
+    harness.lives_for(310).await;
+    assert_eq!(harness.called_at("list tools"), [0, 300]);
+    let [line] = harness.lines("error").try_into().unwrap();
+    assert!(line.starts_with("api list tools failed: unreadable answer: missing"), "{line}");
+    assert!(line.ends_with("no cycle for 300 s unless it changes"), "{line}");
+}
+
 /// LOOP-32
 #[tokio::test(start_paused = true)]
 async fn a_stopped_agent_rests_whatever_is_pending_and_its_heart_goes_on() {
@@ -136,6 +149,32 @@ async fn a_long_pacing_of_the_provider_delays_the_next_cycle() {
     });
     harness.lives_for(106).await;
     assert_eq!(harness.asked_at(), [0, 105]);
+}
+
+/// LOOP-03
+#[tokio::test(start_paused = true)]
+async fn a_wake_that_began_before_does_not_end_a_providers_pacing() {
+    let harness = Harness::new(|number, _| match number {
+        1 => Answer::Now(Err(LlmError {
+            kind: ErrorKind::Limited,
+            status: Some(429),
+            message: "HTTP 429: usage limit reached".to_owned(),
+            retry_after: Some(Duration::from_secs(100)),
+        })),
+        _ => says("Nothing is due."),
+    });
+    harness
+        .lives(async {
+            sleep(Duration::from_secs(14)).await;
+            // The wake is past the gate when the evaluation at 15 hears of the pacing.
+            harness.api.state().slow.insert("read thoughts", Duration::from_secs(3));
+            harness.api.wake("hello");
+            sleep(Duration::from_millis(500)).await;
+            harness.api.state().slow.clear();
+            sleep(Duration::from_secs(107)).await;
+        })
+        .await;
+    assert_eq!(harness.asked_at(), [0, 15, 17, 120]);
 }
 
 /// LOOP-24

@@ -145,6 +145,18 @@ async fn a_stop_calls_off_the_run_in_flight_and_leaves_its_record() {
     assert_eq!(runs.iter().map(|run| run.outcome.as_str()).collect::<Vec<_>>(), ["aborted"]);
 }
 
+/// LOOP-03: no more at a time than the client keeps connections for.
+#[tokio::test(start_paused = true)]
+async fn what_a_cycle_reads_is_read_two_at_a_time() {
+    let harness = Harness::idle();
+    harness.api.state().slow.insert("read thoughts", Duration::from_secs(2));
+    harness.lives_for(5).await;
+    for (call, at) in [("list models", 0), ("list tools", 2), ("get harness", 2)] {
+        assert_eq!(harness.called_at(call), [at], "{call}");
+    }
+    assert_eq!(harness.asked_at(), [2]);
+}
+
 /// LOOP-03
 #[tokio::test(start_paused = true)]
 async fn the_rhythm_does_not_drift_however_long_evaluations_take() {

@@ -79,3 +79,39 @@ async fn a_stopped_agent_does_not_take_its_wakes() {
     assert_eq!(harness.called_at("poll inbox"), [] as [u64; 0]);
     assert_eq!(harness.api.state().wakes.len(), 1);
 }
+
+/// LOOP-28
+#[tokio::test(start_paused = true)]
+async fn a_stop_calls_off_the_wake_in_flight_leaves_its_record_and_the_wake_pending() {
+    let harness = Harness::new(|_, request| {
+        if is_wake(request) {
+            return Answer::After(Duration::from_mins(5), Ok(reply(Some("Too late."), &[])));
+        }
+        says("Nothing is due.")
+    });
+    harness.api.wake("hello");
+    harness.lives_for(10).await;
+    assert!(harness.began.elapsed() < Duration::from_secs(11), "nobody waits for the model");
+    let state = harness.api.state();
+    let run = state.runs.iter().find(|run| run.reason == "wake").unwrap();
+    assert_eq!((run.wake_id, run.outcome.as_str()), (None, "aborted"));
+    assert_eq!(state.wakes.len(), 1);
+}
+
+/// LOOP-31
+#[tokio::test(start_paused = true)]
+async fn a_wake_that_waits_for_a_blocker_to_go_is_told_when_it_is_handled() {
+    let harness = Harness::idle();
+    harness.api.fail("list tools", 500, "no such table");
+    harness.api.wake("hello");
+    harness
+        .lives(async {
+            sleep(Duration::from_mins(2)).await;
+            assert!(harness.called_at("poll inbox").len() > 60, "it is handed out again and again");
+            harness.api.heal("list tools");
+            sleep(Duration::from_mins(5)).await;
+        })
+        .await;
+    assert_eq!(harness.lines("wake"), ["wake by person, recorded at 1970-01-01T00:00:00Z"]);
+    assert!(harness.api.state().wakes.is_empty());
+}
