@@ -22,6 +22,10 @@ pub const CONTROL_NAMESPACE: &str = "default";
 pub const OPERATOR: &str = "foundry-operator";
 /// ServiceAccount of the API.
 pub const API: &str = "foundry-api";
+/// NetworkPolicy over every harness pod of a watched namespace (NET-01).
+pub const HARNESS_POLICY: &str = "foundry-harness";
+/// NetworkPolicy that opens public Git hosts and registries to coding pods (NET-03).
+pub const CODING_POLICY: &str = "foundry-harness-coding";
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 const READ: &[&str] = &["get", "list", "watch"];
@@ -87,6 +91,12 @@ fn operator_rules() -> Vec<PolicyRule> {
         rule("apps", &["replicasets"], READ),
         rule("batch", &["jobs"], KEEP),
         rule("", &["pods"], KEEP),
+        // Its own two of all the network policies there are.
+        rule("networking.k8s.io", &["networkpolicies"], &["list", "watch"]),
+        PolicyRule {
+            resource_names: Some(vec![HARNESS_POLICY.to_owned(), CODING_POLICY.to_owned()]),
+            ..rule("networking.k8s.io", &["networkpolicies"], &["create", "patch", "delete"])
+        },
         // The local runtime plays the kubelet of its own pods …
         rule("", &["pods/status"], &["get", "patch"]),
         // … and gives each a token bound to it.

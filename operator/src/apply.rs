@@ -71,7 +71,7 @@ impl Version {
     }
 }
 
-/// Applies a child: a workload that an agent owns.
+/// Applies a child: a workload or a network policy that agents own.
 pub async fn child<K>(client: &Client, object: &K) -> Result<K, Error>
 where
     K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>

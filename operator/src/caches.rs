@@ -76,6 +76,11 @@ where
         self.store.state()
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.store.is_empty()
+    }
+
     /// The store itself, for a controller.
     pub fn store(&self) -> Store<Guard<K>> {
         self.store.clone()
@@ -118,6 +123,11 @@ where
     pub fn of(&self, namespace: &str, agent: &str) -> Vec<Arc<Guard<K>>> {
         let names = self.members.of(agent);
         names.iter().filter_map(|name| self.cache.get(namespace, name)).collect()
+    }
+
+    /// Whether there is none, whosever.
+    pub fn is_empty(&self) -> bool {
+        self.cache.is_empty()
     }
 }
 

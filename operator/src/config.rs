@@ -10,6 +10,10 @@ use foundry_crds::meta;
 use k8s_openapi::jiff::SignedDuration;
 use tracing_subscriber::EnvFilter;
 
+mod network;
+
+pub use network::{NetworkArguments, NetworkConfig};
+
 /// Most seconds between evaluations or heartbeats that a harness takes.
 const MOST_SECONDS: i64 = 86_400;
 /// Most seconds that a coding run waits for a result whose harness is gone.
@@ -85,6 +89,9 @@ pub struct Arguments {
     /// `key=value` of a node taint that agent pods tolerate (WORK-09).
     #[arg(long, env = "FOUNDRY_AGENT_TOLERATION")]
     pub agent_toleration: Option<Pair>,
+    /// Network policies.
+    #[command(flatten)]
+    pub network: NetworkArguments,
     /// Namespace of the leader lease.
     #[arg(long, env = "FOUNDRY_LEASE_NAMESPACE", default_value = "default")]
     pub lease_namespace: String,
@@ -198,8 +205,8 @@ pub struct TemplateConfig {
 /// Settings of one runtime.
 #[derive(Debug, Clone)]
 pub enum RuntimeConfig {
-    /// Harnesses run in pods.
-    Cluster,
+    /// Harnesses run in pods, behind network policies unless the installation wants none.
+    Cluster(Option<NetworkConfig>),
     /// Harnesses run as processes.
     Local(LocalConfig),
 }
@@ -257,6 +264,7 @@ impl Config {
             environment,
             agent_node_selector,
             agent_toleration,
+            network,
             lease_namespace,
             lease_name,
             identity,
@@ -268,7 +276,7 @@ impl Config {
             log: _,
         } = arguments;
         let runtime = match runtime.or_else(runtime_of_this_place).ok_or(ConfigError::NoRuntime)? {
-            RuntimeKind::Cluster => RuntimeConfig::Cluster,
+            RuntimeKind::Cluster => RuntimeConfig::Cluster(network.into_config()),
             RuntimeKind::Local => RuntimeConfig::Local(LocalConfig {
                 dir: folder("FOUNDRY_LOCAL_DIR", local_dir)?,
                 bin_dir: folder("FOUNDRY_LOCAL_BIN_DIR", local_bin_dir)?,

@@ -7,6 +7,10 @@ use kube::core::Status;
 
 use crate::config::ConfigError;
 
+/// What is wrong where the control plane keeps network policies from the operator.
+const NOT_SHOWN: &str = "NetworkPolicies cannot be read; give foundry-operator the rights of \
+                         crds/yaml/rbac.yaml, or set FOUNDRY_NETWORK_POLICIES to false";
+
 /// Who must act on an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
@@ -106,6 +110,12 @@ pub enum Error {
         /// How long it was waited for.
         seconds: u64,
     },
+    /// Network policies cannot be laid, for the watch does not show those there are.
+    #[error("failed to lay the network policies of namespace {namespace}: {NOT_SHOWN}")]
+    PoliciesNotShown {
+        /// The namespace.
+        namespace: String,
+    },
     /// The first list of a watch is not complete.
     #[error("failed to read from the caches: the first list is not complete yet")]
     CachesNotReady,
@@ -130,7 +140,8 @@ impl Error {
             | Self::Kubeconfig { .. }
             | Self::Listen { .. }
             | Self::Folder { .. }
-            | Self::NoHarness { .. } => Class::Refused,
+            | Self::NoHarness { .. }
+            | Self::PoliciesNotShown { .. } => Class::Refused,
             Self::Write { .. } if self.refusal().is_some() => Class::Refused,
             Self::Write { .. }
             | Self::Read { .. }
@@ -150,6 +161,7 @@ impl Error {
             Self::Folder { .. } | Self::NoHarness { .. } => "Folder",
             Self::Write { .. } if self.is_conflict() => "Conflict",
             Self::Write { .. } if self.refusal().is_some() => "Refused",
+            Self::PoliciesNotShown { .. } => "Refused",
             Self::Write { .. } => "Write",
             Self::Read { .. } => "Read",
             Self::Deadline { .. } => "Deadline",
@@ -170,7 +182,11 @@ impl Error {
 
     /// What the cluster said, in its own words, when it refused a write (LIFE-15).
     pub fn refusal(&self) -> Option<&str> {
-        let Self::Write { .. } = self else { return None };
+        match self {
+            Self::PoliciesNotShown { .. } => return Some(NOT_SHOWN),
+            Self::Write { .. } => {}
+            _ => return None,
+        }
         let answer = self.answer()?;
         (answer.is_forbidden() || answer.is_invalid() || answer.code == 422)
             .then_some(answer.message.as_str())

@@ -22,6 +22,7 @@ mod leader;
 mod members;
 mod metrics;
 mod model;
+pub mod network;
 mod pod;
 mod read;
 pub mod runtime;
@@ -38,6 +39,7 @@ use kube::Client;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::caches::Caches;
 use crate::clock::Clock;
 use crate::config::{Config, RuntimeConfig};
 use crate::context::{Backoff, Context};
@@ -61,8 +63,10 @@ const PROBES_GRACE: Duration = Duration::from_secs(1);
 /// Runs the operator until `shutdown`, then finishes what is under way and hands
 /// the lease over.
 pub async fn run(client: Client, config: Config, shutdown: CancellationToken) -> Result<(), Error> {
-    if let RuntimeConfig::Local(local) = &config.runtime {
-        runtime::local::check(local)?;
+    match &config.runtime {
+        RuntimeConfig::Local(local) => runtime::local::check(local)?,
+        RuntimeConfig::Cluster(Some(_)) => tell_of_network_policies(&config),
+        RuntimeConfig::Cluster(None) => {}
     }
     let clock = Clock::system();
     let metrics = Metrics::new();
@@ -95,6 +99,24 @@ pub async fn run(client: Client, config: Config, shutdown: CancellationToken) ->
         tracing::debug!("left while a client still read a probe");
     }
     outcome
+}
+
+/// What no condition could tell: whether policies act, nobody but the cluster's own
+/// network knows (NET-06).
+fn tell_of_network_policies(config: &Config) {
+    tracing::info!(
+        "harness pods stand behind network policies; {}",
+        network::policies::ENGINE_NOTE
+    );
+    let api_url = &config.template.api_url;
+    if !network::policies::is_within_reach(api_url) {
+        tracing::warn!(
+            api_url,
+            "FOUNDRY_API_URL names no Service that the network policies are known to open; see \
+             that it leads to the pods of foundry-api, or let harness pods reach it by a \
+             NetworkPolicy of your own"
+        );
+    }
 }
 
 async fn serve_probes(
@@ -136,7 +158,7 @@ impl Parts<'_> {
             caches.insert(namespace.clone(), cache);
             streams.push((namespace.clone(), stream));
         }
-        let runtime = self::runtime(client, config, clock, metrics);
+        let runtime = self::runtime(client, config, clock, metrics, &caches);
         let context = Arc::new(Context {
             client: client.clone(),
             config: config.clone(),
@@ -183,9 +205,17 @@ impl Parts<'_> {
     }
 }
 
-fn runtime(client: &Client, config: &Config, clock: &Clock, metrics: &Metrics) -> Arc<dyn Runtime> {
+fn runtime(
+    client: &Client,
+    config: &Config,
+    clock: &Clock,
+    metrics: &Metrics,
+    caches: &BTreeMap<String, Caches>,
+) -> Arc<dyn Runtime> {
     match &config.runtime {
-        RuntimeConfig::Cluster => Arc::new(Cluster),
+        RuntimeConfig::Cluster(network) => {
+            Arc::new(Cluster::new(client, network.as_ref(), caches, metrics))
+        }
         RuntimeConfig::Local(local) => Arc::new(Local::new(
             client.clone(),
             config.namespaces.clone(),

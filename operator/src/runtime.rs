@@ -23,6 +23,9 @@ pub trait Runtime: Send + Sync {
     /// Whether a process of this agent lives that none of these workloads carries.
     fn is_draining(&self, namespace: &str, agent: &str, workloads: &[Workload]) -> bool;
 
+    /// Returns when a harness that is begun in this namespace reaches only what it may.
+    async fn fence(&self, namespace: &str) -> Result<(), Error>;
+
     /// Runs whatever this runtime needs beside the reconciles, until told to leave.
     async fn keep(&self, leave: CancellationToken) -> Result<(), Error>;
 }

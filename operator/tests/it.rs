@@ -10,6 +10,7 @@ mod it {
     mod coding_obstacles;
     mod leader;
     mod local;
+    mod network;
     mod resources;
     mod world;
 }

@@ -247,6 +247,11 @@ impl Runtime for Local {
         })
     }
 
+    async fn fence(&self, _namespace: &str) -> Result<(), Error> {
+        // A process has the network of its machine; no policy could select it.
+        Ok(())
+    }
+
     async fn keep(&self, leave: CancellationToken) -> Result<(), Error> {
         let tasks = TaskTracker::new();
         let (caches, streams): (Vec<_>, Vec<_>) = self

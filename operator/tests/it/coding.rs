@@ -292,9 +292,10 @@ async fn a_settled_run_costs_no_write_and_its_steps_are_events() {
         .await;
     }
     assert_eq!(writes(&world), before, "a settled run is written again");
-    // Create the agent; Pending, Pending in other words, Planning.
+    // Pending, in the words of the agent as its pod comes, and Planning: how many words a
+    // fast cluster skips is its own affair, and eight are the most that a step may cost.
     let of_the_run = before.iter().filter(|resource| resource.starts_with("codingruns")).count();
-    assert!(of_the_run <= 5, "{before:?}");
+    assert!((1..=8).contains(&of_the_run), "{before:?}");
 
     let events = world.api::<Event>().list(&ListParams::default()).await.unwrap().items;
     let mut reasons: Vec<_> = events
@@ -313,15 +314,8 @@ async fn a_settled_run_costs_no_write_and_its_steps_are_events() {
 
 /// The operator's writes to a run and its agent.
 fn writes(world: &World) -> Vec<String> {
-    let namespace = &world.namespace.name;
-    world
-        .control_plane
-        .writes()
-        .into_iter()
-        .filter(|write| write.namespace == *namespace && write.name == "fix")
-        .filter(|write| write.user.ends_with(":foundry-operator"))
-        .map(|write| write.resource)
-        .collect()
+    let writes = world.operator_writes().into_iter().filter(|(_, name)| name == "fix");
+    writes.map(|(resource, _)| resource).collect()
 }
 
 /// LIFE-12: a person who never answers does not keep a pod for ever.

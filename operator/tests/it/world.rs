@@ -86,6 +86,22 @@ impl World {
         self.operator(self.config(&["--runtime", "cluster"]))
     }
 
+    /// What the operator applied and patched in this namespace so far: resource and name,
+    /// oldest first.
+    ///
+    /// Known by its field managers: its client is an administrator's that acts in its name,
+    /// and the log names whoever it truly was.
+    pub fn operator_writes(&self) -> Vec<(String, String)> {
+        let writes = self.control_plane.writes().into_iter();
+        writes
+            .filter(|write| write.namespace == self.namespace.name)
+            .filter(|write| {
+                write.manager.as_deref().is_some_and(|it| it.starts_with("foundry-operator/"))
+            })
+            .map(|write| (write.resource, write.name))
+            .collect()
+    }
+
     pub fn api<K>(&self) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
