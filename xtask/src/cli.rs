@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::{bench, check, control_plane, demo, generate, requirements, test};
+use crate::{bench, check, control_plane, demo, generate, helm, requirements, test};
 
 /// Foundry's own tooling.
 #[derive(Parser)]
@@ -25,6 +25,8 @@ enum Verb {
     Generate(generate::Args),
     /// Builds the Kubernetes control plane from its Go modules, once.
     ControlPlane(control_plane::Args),
+    /// Builds Helm from its Go module, once; the chart's tests run it.
+    Helm(helm::Args),
     /// For each requirement, the tests that name it.
     Requirements(requirements::Args),
     /// Measures what the project promises in figures.
@@ -40,6 +42,7 @@ impl Cli {
             Verb::Check(args) => check::run(args),
             Verb::Generate(args) => generate::run(args),
             Verb::ControlPlane(args) => control_plane::run(args),
+            Verb::Helm(args) => helm::run(args),
             Verb::Requirements(args) => requirements::run(args),
             Verb::Bench(args) => bench::run(args),
         }

@@ -1,14 +1,13 @@
 //! `cargo xtask control-plane`: etcd, Kubernetes and kubectl, built from pinned Go
 //! modules into the cache, once.
 
-mod build;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 
-use std::fs::{self, File, TryLockError};
-use std::path::{Path, PathBuf};
-
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use testenv::{CONTROL_PLANE_TOOLS, Executables, GoModule};
 
+use crate::go::{Product, ask};
 use crate::printer;
 
 /// Options of `cargo xtask control-plane`.
@@ -22,11 +21,11 @@ pub struct Args {
 /// Builds what is missing and prints where it is; it serves as
 /// `KUBEBUILDER_ASSETS` for other tools too.
 pub fn run(args: &Args) -> Result<()> {
-    let module = GoModule::control_plane()?;
+    let product = product()?;
     if !args.path {
-        crate::runtime()?.block_on(build_into_cache(&module))?;
+        crate::runtime()?.block_on(product.ensure())?;
     }
-    printer::say(&module.folder()?.display().to_string());
+    printer::say(&product.module.folder()?.display().to_string());
     Ok(())
 }
 
@@ -36,7 +35,7 @@ pub async fn ensure() -> Result<()> {
     if Executables::find().is_ok() {
         return Ok(());
     }
-    build_into_cache(&GoModule::control_plane()?).await?;
+    product()?.ensure().await?;
     Executables::find().map(drop)
 }
 
@@ -46,54 +45,47 @@ pub fn ensure_possible() -> Result<()> {
     if Executables::find().is_ok() {
         return Ok(());
     }
-    open_lock(&cache_of(&GoModule::control_plane()?)?)?;
-    build::ensure_go()
+    product()?.ensure_possible()
 }
 
-async fn build_into_cache(module: &GoModule) -> Result<()> {
-    let kept = module.folder()?;
-    if is_whole(&kept) {
-        return Ok(());
-    }
-    let _building = lock(&cache_of(module)?)?;
-    // Whoever held the lock before may have built it.
-    if is_whole(&kept) {
-        return Ok(());
-    }
-    build::build(module, &kept).await
-}
-
-fn is_whole(folder: &Path) -> bool {
-    CONTROL_PLANE_TOOLS.iter().all(|tool| folder.join(tool).is_file())
-}
-
-/// The folder that builds of every version are kept in.
-fn cache_of(module: &GoModule) -> Result<PathBuf> {
-    let kept = module.folder()?;
-    let cache = kept.parent().context("the cache has no folder")?;
-    fs::create_dir_all(cache).with_context(|| {
-        format!("failed to create {}; set XDG_CACHE_HOME to a folder of yours", cache.display())
-    })?;
-    Ok(cache.to_path_buf())
-}
-
-fn open_lock(cache: &Path) -> Result<File> {
-    let path = cache.join("build.lock");
-    File::create(&path).with_context(|| {
-        format!("failed to write {}; set XDG_CACHE_HOME to a folder of yours", path.display())
+/// One executable that is each part by the name it is called by.
+fn product() -> Result<Product> {
+    Ok(Product {
+        name: "control plane",
+        contents: "Kubernetes and etcd",
+        without_go: "set KUBEBUILDER_ASSETS to a folder with etcd, \
+                     kube-apiserver, kube-controller-manager and kubectl",
+        executables: &CONTROL_PLANE_TOOLS,
+        package: ".",
+        output: "kube",
+        flags,
+        finish,
+        module: GoModule::control_plane()?,
     })
 }
 
-/// Two builds at once would each take twice as long.
-fn lock(cache: &Path) -> Result<File> {
-    let file = open_lock(cache)?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            printer::complain("control plane: another build is under way; waiting for it");
-            file.lock().with_context(|| format!("failed to lock {}", cache.display()))?;
-        }
-        Err(TryLockError::Error(error)) => bail!("failed to lock {}: {error}", cache.display()),
+/// Without the version in it, clients that parse the server's version stumble.
+fn flags(version: &str) -> Result<String> {
+    let mut numbers = version.trim_start_matches('v').split('.');
+    let (Some(major), Some(minor)) = (numbers.next(), numbers.next()) else {
+        bail!("{version} is not a Kubernetes version");
+    };
+    let set = |name: &str, value: &str| format!(" -X k8s.io/component-base/version.{name}={value}");
+    let mut flags = "-s -w".to_owned();
+    for (name, value) in [("gitVersion", version), ("gitMajor", major), ("gitMinor", minor)] {
+        flags.push_str(&set(name, value));
     }
-    Ok(file)
+    Ok(flags)
+}
+
+/// Nothing is kept that does not answer.
+fn finish(folder: &Path, version: &str) -> Result<()> {
+    for tool in CONTROL_PLANE_TOOLS {
+        symlink("kube", folder.join(tool)).with_context(|| format!("failed to link {tool}"))?;
+    }
+    let answer = ask(folder, "kube-apiserver", &["--version"])?;
+    ensure!(answer.contains(version), "the built kube-apiserver says it is {}", answer.trim());
+    let answer = ask(folder, "etcd", &["--version"])?;
+    ensure!(answer.contains("etcd Version"), "the built etcd says {}", answer.trim());
+    ask(folder, "kubectl", &["version", "--client"]).map(drop)
 }

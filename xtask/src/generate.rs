@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use anyhow::{Context as _, bail};
 
-use crate::repository;
+use crate::{chart, repository};
 
 /// Options of `cargo xtask generate`.
 #[derive(clap::Args)]
@@ -59,6 +59,7 @@ fn files() -> anyhow::Result<Vec<(String, String)>> {
         .into_iter()
         .map(|(name, text)| (name.to_owned(), text))
         .collect();
+    files.extend(chart::files()?);
     // All targets, as the suites are built: one set of features, nothing built twice.
     repository::run("cargo", &["build", "--quiet", "--workspace", "--all-targets"])?;
     let api = testenv::bin_folder()?.join("foundry-api");

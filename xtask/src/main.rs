@@ -1,12 +1,15 @@
 //! `cargo xtask …`: everything a person does with this repository.
 
 mod bench;
+mod chart;
 mod check;
 mod cli;
 mod control_plane;
 mod demo;
 mod docs;
 mod generate;
+mod go;
+mod helm;
 mod printer;
 mod repository;
 mod requirements;

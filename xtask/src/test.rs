@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::printer::{elapsed, say};
-use crate::{check, control_plane, tools};
+use crate::{check, control_plane, helm, tools};
 use report::Report;
 use surroundings::Surroundings;
 
@@ -36,10 +36,10 @@ pub fn run(args: &Args) -> Result<()> {
 
 async fn run_suites(args: &Args) -> Result<()> {
     let started = Instant::now();
-    // The Go build takes as long as the Rust build: side by side.
-    let (tests, control_plane) = tokio::join!(build::tests(args), control_plane::ensure());
+    // The Go builds take as long as the Rust build: side by side.
+    let (tests, go) = tokio::join!(build::tests(args), go_builds());
     let tests = tests?;
-    control_plane?;
+    go?;
     if !args.no_lint {
         lint().await?;
     }
@@ -58,6 +58,12 @@ async fn run_suites(args: &Args) -> Result<()> {
     say(&report.sum());
     ensure!(report.is_good(), "{}", report.what_failed());
     Ok(())
+}
+
+/// One after the other: each takes every core it gets.
+async fn go_builds() -> Result<()> {
+    control_plane::ensure().await?;
+    helm::ensure().await
 }
 
 /// The checks print through tools of their own and block.

@@ -4,6 +4,8 @@
 
 #[path = "it/bad_input.rs"]
 mod bad_input;
+#[path = "it/chart.rs"]
+mod chart;
 #[path = "it/coding.rs"]
 mod coding;
 #[path = "it/faults.rs"]

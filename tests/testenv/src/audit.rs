@@ -1,4 +1,4 @@
-//! What the API server's audit log says about writes.
+//! What the API server's audit log says about requests.
 
 use std::fs;
 use std::path::Path;
@@ -6,15 +6,45 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-/// One write that the API server answered.
+/// What of all requests the log keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audit {
+    /// Writes alone, to count them.
+    Writes,
+    /// Reads too, a watch when it ends: to know every right that was used.
+    Requests,
+}
+
+/// The verbs that write.
+const WRITES: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
+
+impl Audit {
+    /// Metadata of each answered request: enough to count them by user and manager.
+    pub(crate) fn policy(self) -> String {
+        let verbs = match self {
+            Self::Writes => format!("\n    verbs: {WRITES:?}"),
+            Self::Requests => String::new(),
+        };
+        format!(
+            "apiVersion: audit.k8s.io/v1\nkind: Policy\n\
+             omitStages: [RequestReceived, ResponseStarted, Panic]\n\
+             rules:\n  - level: Metadata{verbs}\n  - level: None\n"
+        )
+    }
+}
+
+/// One request that the API server answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Write {
-    /// Who wrote.
+pub struct Request {
+    /// Who asked.
     pub user: String,
-    /// `create`, `update`, `patch`, `delete` or `deletecollection`.
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete` or
+    /// `deletecollection`.
     pub verb: String,
     /// Field manager, as the request named it.
     pub manager: Option<String>,
+    /// API group of the kind; empty for the core group and for what is no resource.
+    pub group: String,
     /// Plural of the kind, with the subresource: `agents/status`.
     pub resource: String,
     /// Namespace of the object; empty for one that has none.
@@ -25,8 +55,15 @@ pub struct Write {
     pub status: u16,
 }
 
+impl Request {
+    /// Whether it was to change something.
+    pub fn is_write(&self) -> bool {
+        WRITES.contains(&self.verb.as_str())
+    }
+}
+
 /// Reads the whole log.
-pub(crate) fn read(path: &Path) -> Result<Vec<Write>> {
+pub(crate) fn read(path: &Path) -> Result<Vec<Request>> {
     let text =
         fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
     // The last line may still be on its way.
@@ -34,17 +71,18 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Write>> {
     whole.lines().map(parse).collect()
 }
 
-fn parse(line: &str) -> Result<Write> {
+fn parse(line: &str) -> Result<Request> {
     let event: Event = serde_json::from_str(line).context("the audit log has a strange line")?;
     let object = event.object_ref.unwrap_or_default();
     let mut resource = object.resource;
     if !object.subresource.is_empty() {
         resource = format!("{resource}/{}", object.subresource);
     }
-    Ok(Write {
+    Ok(Request {
         user: event.user.username,
         verb: event.verb,
         manager: manager_of(&event.request_uri),
+        group: object.api_group,
         resource,
         namespace: object.namespace,
         name: object.name,
@@ -75,8 +113,9 @@ struct User {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 struct ObjectRef {
+    api_group: String,
     resource: String,
     subresource: String,
     namespace: String,
@@ -100,18 +139,28 @@ mod tests {
         let line = r#"{"verb":"patch",
             "requestURI":"/apis/foundry.flow.life/v1alpha1/namespaces/a/agents/x/status?fieldManager=foundry-operator%2Fstatus&force=true",
             "user":{"username":"operator"},
-            "objectRef":{"resource":"agents","namespace":"a","name":"x","subresource":"status"},
+            "objectRef":{"resource":"agents","namespace":"a","name":"x","subresource":"status",
+                "apiGroup":"foundry.flow.life"},
             "responseStatus":{"code":200}}"#;
         let written = parse(line).unwrap();
-        let expected = Write {
+        let expected = Request {
             user: "operator".to_owned(),
             verb: "patch".to_owned(),
             manager: Some("foundry-operator/status".to_owned()),
+            group: "foundry.flow.life".to_owned(),
             resource: "agents/status".to_owned(),
             namespace: "a".to_owned(),
             name: "x".to_owned(),
             status: 200,
         };
         assert_eq!(written, expected);
+        assert!(written.is_write());
+    }
+
+    #[test]
+    fn a_read_is_no_write() {
+        let line = r#"{"verb":"watch","requestURI":"/api/v1/pods","user":{"username":"operator"},
+            "objectRef":{"resource":"pods"},"responseStatus":{"code":200}}"#;
+        assert!(!parse(line).unwrap().is_write());
     }
 }

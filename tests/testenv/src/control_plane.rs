@@ -12,6 +12,7 @@ use anyhow::{Context, Result, bail};
 use kube::{Client, Config};
 use tokio::sync::OnceCell;
 
+use crate::audit::{Audit, Request};
 use crate::fail::{fail, or_fail};
 use crate::process::Process;
 use crate::{Executables, RunFolder, audit, install, settings};
@@ -71,8 +72,17 @@ impl ControlPlane {
     /// Starts one in `folder`: a new one, or the one whose files are there, on the
     /// same ports when they are free.
     pub async fn start(folder: &Path, durability: Durability) -> Result<Self> {
+        Self::start_audited(folder, durability, Audit::Writes).await
+    }
+
+    /// The same with an audit log that keeps what is asked for.
+    pub async fn start_audited(
+        folder: &Path,
+        durability: Durability,
+        audit: Audit,
+    ) -> Result<Self> {
         let executables = Executables::find()?;
-        components::prepare(folder)?;
+        components::prepare(folder, audit)?;
         let mut attempts = 0;
         let components = loop {
             attempts += 1;
@@ -173,7 +183,12 @@ impl ControlPlane {
     }
 
     /// Every write that the API server answered, oldest first.
-    pub fn writes(&self) -> Vec<audit::Write> {
+    pub fn writes(&self) -> Vec<Request> {
+        self.requests().into_iter().filter(Request::is_write).collect()
+    }
+
+    /// Every request that the audit log keeps, oldest first.
+    pub fn requests(&self) -> Vec<Request> {
         or_fail(audit::read(&components::audit_log(&self.folder)))
     }
 

@@ -1,5 +1,5 @@
-//! The control plane's executables: given by the person, or built from a Go
-//! module and kept in the cache.
+//! The control plane's executables, and Helm: given by the person, or built from Go
+//! modules and kept in the cache.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
+use crate::fail::or_fail;
 use crate::{random, settings, workspace};
 
 /// The names that the one executable answers to.
@@ -52,6 +53,27 @@ impl Executables {
     }
 }
 
+/// Helm, of the version that is tested against: from `KUBEBUILDER_ASSETS` where it is
+/// there, else from the cache.
+#[track_caller]
+pub fn helm() -> PathBuf {
+    or_fail(find_helm())
+}
+
+/// The same, where its absence is no test's failure.
+pub fn find_helm() -> Result<PathBuf> {
+    let built = GoModule::helm()?.folder()?;
+    let given = settings::assets();
+    let places = given.iter().chain([&built]);
+    let found = places.map(|folder| folder.join("helm")).find(|path| path.is_file());
+    found.with_context(|| {
+        format!(
+            "helm is neither in KUBEBUILDER_ASSETS nor in {}; build it once with `cargo xtask helm`",
+            built.display()
+        )
+    })
+}
+
 /// A Go module of ours under `tests/controlplane/`, and the place its executables
 /// are kept in.
 #[derive(Clone, Debug)]
@@ -59,28 +81,43 @@ pub struct GoModule {
     source: PathBuf,
     manifest: String,
     digest: String,
+    /// The required module whose version speaks for all.
+    main: &'static str,
+    /// Folder of the cache.
+    shelf: &'static str,
 }
 
 impl GoModule {
     /// The module of Kubernetes and etcd.
     pub fn control_plane() -> Result<Self> {
-        Self::read(&workspace::root().join("tests/controlplane/kube"))
+        let source = workspace::root().join("tests/controlplane/kube");
+        Self::read(&source, "k8s.io/kubernetes", "control-plane")
     }
 
-    fn read(source: &Path) -> Result<Self> {
+    /// The module of Helm.
+    pub fn helm() -> Result<Self> {
+        Self::read(&workspace::root().join("tests/controlplane/helm"), "helm.sh/helm/v4", "helm")
+    }
+
+    fn read(source: &Path, main: &'static str, shelf: &'static str) -> Result<Self> {
         let read = |name: &str| {
             let path = source.join(name);
             fs::read_to_string(&path).with_context(|| format!("failed to read {}", path.display()))
         };
         let manifest = read("go.mod")?;
+        let mut parts = vec![manifest.clone(), read("go.sum")?];
+        // What is built as its makers wrote it has no program of ours.
+        if source.join("main.go").exists() {
+            parts.push(read("main.go")?);
+        }
         let mut digest = Sha256::new();
-        for part in [&manifest, &read("go.sum")?, &read("main.go")?] {
+        for part in parts {
             digest.update(part.len().to_le_bytes());
             digest.update(part);
         }
         digest.update(std::env::consts::ARCH);
         let digest = random::to_hex(&digest.finalize()[..6]);
-        Ok(Self { source: source.to_path_buf(), manifest, digest })
+        Ok(Self { source: source.to_path_buf(), manifest, digest, main, shelf })
     }
 
     /// Its folder in the checkout.
@@ -99,13 +136,17 @@ impl GoModule {
         bail!("{}/go.mod does not require {module}", self.source.display())
     }
 
+    /// The version of what it is there for.
+    pub fn version(&self) -> Result<&str> {
+        self.version_of(self.main)
+    }
+
     /// Where what was built from exactly these files is kept. The key says the
     /// version for people and the digest for the rest; a newer Go is no reason to
     /// build again.
     pub fn folder(&self) -> Result<PathBuf> {
-        let version = self.version_of("k8s.io/kubernetes")?;
-        let key = format!("{version}-{}", self.digest);
-        Ok(settings::cache_folder()?.join("control-plane").join(key))
+        let key = format!("{}-{}", self.version()?, self.digest);
+        Ok(settings::cache_folder()?.join(self.shelf).join(key))
     }
 }
 

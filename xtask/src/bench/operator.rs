@@ -8,7 +8,7 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 use testenv::stack::Runtime;
-use testenv::{Write, within};
+use testenv::{Request, within};
 
 use super::report::{Figure, memory_mib};
 use super::world::World;
@@ -106,7 +106,7 @@ async fn edit(world: &World, agent: &str) -> Result<()> {
 }
 
 /// The operator's writes that the API server carried out, its lease apart.
-fn operator_writes(world: &World) -> Vec<Write> {
+fn operator_writes(world: &World) -> Vec<Request> {
     let writes = world.control_plane.writes().into_iter();
     writes
         .filter(|write| write.user.ends_with(":foundry-operator") && write.resource != "leases")

@@ -15,6 +15,7 @@ use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
 
 use super::{Durability, access, create_folder};
+use crate::audit::Audit;
 use crate::process::Process;
 use crate::{Executables, free_port, ports};
 
@@ -23,16 +24,6 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Issuer in service account tokens; a name, not an address anyone calls.
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
-
-/// Metadata of each answered write: enough to count them by user and manager.
-const AUDIT_POLICY: &str = r#"apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: ["RequestReceived", "ResponseStarted", "Panic"]
-rules:
-  - level: Metadata
-    verbs: ["create", "update", "patch", "delete", "deletecollection"]
-  - level: None
-"#;
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Ports {
@@ -50,12 +41,12 @@ pub(super) fn audit_log(folder: &Path) -> PathBuf {
 }
 
 /// Lays out what the processes read: keys, tokens, the audit policy.
-pub(super) fn prepare(folder: &Path) -> Result<()> {
+pub(super) fn prepare(folder: &Path, audit: Audit) -> Result<()> {
     crate::install_tls_provider();
     create_folder(&folder.join("certs"))?;
     access::ensure_tokens(folder)?;
     ensure_signing_key(&signing_key(folder))?;
-    fs::write(audit_policy(folder), AUDIT_POLICY).context("failed to write the audit policy")
+    fs::write(audit_policy(folder), audit.policy()).context("failed to write the audit policy")
 }
 
 /// Starts all three, each when the one it needs answers.

@@ -9,7 +9,7 @@ fn module(main: &str) -> GoModule {
     for (name, text) in [("go.mod", MANIFEST), ("go.sum", "sums"), ("main.go", main)] {
         fs::write(folder.path().join(name), text).unwrap();
     }
-    GoModule::read(folder.path()).unwrap()
+    GoModule::read(folder.path(), "k8s.io/kubernetes", "control-plane").unwrap()
 }
 
 #[test]
@@ -35,4 +35,22 @@ fn a_version_that_go_mod_does_not_name_is_an_error() {
 fn the_module_in_the_checkout_names_its_kubernetes() {
     let module = GoModule::control_plane().unwrap();
     assert!(module.version_of("k8s.io/kubernetes").unwrap().starts_with("v1."));
+}
+
+#[test]
+fn what_is_built_as_its_makers_wrote_it_has_no_program_of_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let manifest = "require (\n\thelm.sh/helm/v4 v4.3.1 // indirect\n)\n";
+    for (name, text) in [("go.mod", manifest), ("go.sum", "sums")] {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    let module = GoModule::read(folder.path(), "helm.sh/helm/v4", "helm").unwrap();
+    let key = module.folder().unwrap();
+    assert!(key.parent().unwrap().ends_with("foundry/helm"), "{key:?}");
+    assert!(key.file_name().unwrap().to_str().unwrap().starts_with("v4.3.1-"), "{key:?}");
+}
+
+#[test]
+fn the_module_in_the_checkout_names_its_helm() {
+    assert!(GoModule::helm().unwrap().version().unwrap().starts_with("v4."));
 }
