@@ -99,6 +99,17 @@ impl Client {
         decode(attempted, &body)
     }
 
+    /// Sends what is to be stored. That it was, the status says; the words of the answer are
+    /// not read, for what a newer API adds or renames in them is no reason to send it again.
+    async fn deliver(
+        &self,
+        attempted: &'static str,
+        url: Url,
+        body: &(impl Serialize + Sync),
+    ) -> Result<(), ClientError> {
+        self.send(attempted, Method::POST, url, Some(encode(attempted, body)?)).await.map(drop)
+    }
+
     /// Sends one request, once: a client of agents never retries by itself, for the
     /// caller knows what may be repeated.
     async fn send(
@@ -211,3 +222,6 @@ fn chain(error: &dyn std::error::Error) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests;

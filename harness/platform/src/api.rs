@@ -104,11 +104,11 @@ impl Api for ClientApi {
     }
 
     async fn record_run(&self, run: &RunRecord) -> Result<(), ClientError> {
-        self.client.record_run(&self.agent, run).await.map(drop)
+        self.client.record_run(&self.agent, run).await
     }
 
     async fn post_logs(&self, events: &[LogEvent]) -> Result<(), ClientError> {
-        self.client.post_logs(&self.agent, events.to_vec()).await.map(drop)
+        self.client.post_logs(&self.agent, events.to_vec()).await
     }
 
     async fn heartbeat(&self, beat: &Heartbeat) -> Result<(), ClientError> {

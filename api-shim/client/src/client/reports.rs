@@ -8,8 +8,8 @@ use super::{Client, agents::append};
 use crate::{
     error::ClientError,
     wire::{
-        Heartbeat, LogAppended, LogEvent, LogPage, Memory, MemoryPage, PostLogs, Recalled,
-        RecordWake, Remember, RunPage, RunRecord, Thoughts, Tier, UsageTotals, Wake, WakeList,
+        Heartbeat, LogEvent, LogPage, Memory, MemoryPage, PostLogs, Recalled, RecordWake, Remember,
+        RunPage, RunRecord, Thoughts, Tier, UsageTotals, Wake, WakeList,
     },
 };
 
@@ -28,9 +28,9 @@ impl Client {
     }
 
     /// `POST /v1/agents/{id}/runs`; acknowledges the wake the record names.
-    pub async fn record_run(&self, id: &str, run: &RunRecord) -> Result<RunRecord, ClientError> {
+    pub async fn record_run(&self, id: &str, run: &RunRecord) -> Result<(), ClientError> {
         let url = self.url(&["v1", "agents", id, "runs"]);
-        self.send_json("record run", Method::POST, url, run).await
+        self.deliver("record run", url, run).await
     }
 
     /// `GET /v1/agents/{id}/runs`, newest first.
@@ -47,13 +47,9 @@ impl Client {
     }
 
     /// `POST /v1/agents/{id}/logs`, at most [`crate::MAX_LOG_EVENTS`] events.
-    pub async fn post_logs(
-        &self,
-        id: &str,
-        events: Vec<LogEvent>,
-    ) -> Result<LogAppended, ClientError> {
+    pub async fn post_logs(&self, id: &str, events: Vec<LogEvent>) -> Result<(), ClientError> {
         let url = self.url(&["v1", "agents", id, "logs"]);
-        self.send_json("post logs", Method::POST, url, &PostLogs { events }).await
+        self.deliver("post logs", url, &PostLogs { events }).await
     }
 
     /// `GET /v1/agents/{id}/logs`: lines after sequence `after`.
@@ -74,8 +70,7 @@ impl Client {
     /// `POST /v1/agents/{id}/heartbeat`.
     pub async fn heartbeat(&self, id: &str, beat: &Heartbeat) -> Result<(), ClientError> {
         let url = self.url(&["v1", "agents", id, "heartbeat"]);
-        let body = super::encode("send heartbeat", beat)?;
-        self.send("send heartbeat", Method::POST, url, Some(body)).await.map(drop)
+        self.deliver("send heartbeat", url, beat).await
     }
 
     /// `POST /v1/agents/{id}/memories`.
