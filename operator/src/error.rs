@@ -116,6 +116,24 @@ pub enum Error {
         /// The namespace.
         namespace: String,
     },
+    /// Network policies are being laid for somebody else, and the control plane takes long.
+    #[error(
+        "failed to lay the network policies of namespace {namespace}: the control plane has yet to \
+         answer an earlier try"
+    )]
+    PoliciesUnderWay {
+        /// The namespace.
+        namespace: String,
+    },
+    /// The agent that a pod was to be made for is gone, and no other is there.
+    #[error(
+        "failed to lay the network policies of namespace {namespace}: no agent is left that they \
+         could be for"
+    )]
+    NobodyToFence {
+        /// The namespace.
+        namespace: String,
+    },
     /// The first list of a watch is not complete.
     #[error("failed to read from the caches: the first list is not complete yet")]
     CachesNotReady,
@@ -146,6 +164,8 @@ impl Error {
             Self::Write { .. }
             | Self::Read { .. }
             | Self::Deadline { .. }
+            | Self::PoliciesUnderWay { .. }
+            | Self::NobodyToFence { .. }
             | Self::CachesNotReady
             | Self::Client(_) => Class::Transient,
             Self::Incomplete { .. } => Class::Bug,
@@ -164,8 +184,8 @@ impl Error {
             Self::PoliciesNotShown { .. } => "Refused",
             Self::Write { .. } => "Write",
             Self::Read { .. } => "Read",
-            Self::Deadline { .. } => "Deadline",
-            Self::CachesNotReady => "Caches",
+            Self::Deadline { .. } | Self::PoliciesUnderWay { .. } => "Deadline",
+            Self::CachesNotReady | Self::NobodyToFence { .. } => "Caches",
             Self::Incomplete { .. } => "Bug",
         }
     }

@@ -7,6 +7,7 @@
 
 pub mod fence;
 pub mod flows;
+mod pace;
 pub mod plan;
 pub mod policies;
 

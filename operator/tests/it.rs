@@ -11,6 +11,7 @@ mod it {
     mod leader;
     mod local;
     mod network;
+    mod network_obstacles;
     mod resources;
     mod world;
 }

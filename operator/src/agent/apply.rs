@@ -66,8 +66,10 @@ async fn perform(context: &Context, observed: &Observed, plan: &Plan) -> Result<
         context.metrics.written("delete", removal.kind.as_str());
     }
     let Some(make) = &plan.make else { return Ok(()) };
-    // The policy stands before the pod that it is for (NET-01).
-    context.runtime.fence(namespace).await?;
+    if make.begins_a_pod() {
+        // The policy stands before the pod that it is for (NET-01).
+        context.runtime.fence(namespace).await?;
+    }
     let client = &context.client;
     match make {
         Make::Deployment(deployment) => apply::child(client, &**deployment).await.map(drop)?,

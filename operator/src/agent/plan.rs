@@ -111,6 +111,16 @@ pub enum Make {
     Deadline(String, i64),
 }
 
+impl Make {
+    /// Whether a pod comes of it that is not there yet.
+    pub fn begins_a_pod(&self) -> bool {
+        match self {
+            Self::Deployment(_) | Self::Job(_) | Self::Pod(_) | Self::Rescale(_) => true,
+            Self::Deadline(..) => false,
+        }
+    }
+}
+
 /// What should run of an agent.
 enum Want {
     /// Nothing, and that is right.

@@ -76,9 +76,6 @@ impl FromStr for Addresses {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let address = |item: &str| {
-            item.parse().map_err(|_| format!("`{item}` is no address, as 169.254.20.10"))
-        };
         list(text, address).map(Self)
     }
 }
@@ -104,6 +101,18 @@ fn list<T: Ord>(text: &str, item: impl Fn(&str) -> Result<T, String>) -> Result<
         return Err(format!("{} are too many; join them to {MOST_ITEMS} at most", items.len()));
     }
     Ok(items)
+}
+
+/// An address as a policy names it: the API server takes no IPv4 in the form of IPv6.
+fn address(item: &str) -> Result<IpAddr, String> {
+    let address: IpAddr =
+        item.parse().map_err(|_| format!("`{item}` is no address, as 169.254.20.10"))?;
+    match address.to_canonical() {
+        canonical if canonical == address => Ok(address),
+        canonical => Err(format!(
+            "`{item}` is an IPv4 address in the form of IPv6; did you mean `{canonical}`?"
+        )),
+    }
 }
 
 /// A range that a policy can leave out of all IPv4: the API server takes no other.
@@ -178,6 +187,7 @@ mod tests {
             (["--network-dns-port", "0"], "--network-dns-port"),
             (["--network-dns-addresses", "10.0.0.10:53"], "`10.0.0.10:53` is no address"),
             (["--network-dns-addresses", "10.0.0.10;10.0.0.11"], "is no address"),
+            (["--network-dns-addresses", "::ffff:10.0.0.10"], "did you mean `10.0.0.10`"),
             (["--network-coding-except", "10.1.2.3"], "`10.1.2.3` is no IPv4 range"),
             (["--network-coding-except", "fd00::/8"], "`fd00::/8` is no IPv4 range"),
             (["--network-coding-except", "100.64.0.1/10"], "did you mean `100.64.0.0/10`"),

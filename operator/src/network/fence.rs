@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::future::ready;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use foundry_crds::{Agent, meta};
@@ -13,8 +13,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use kube::runtime::watcher::Event;
 use kube::{Client, Resource as _};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::pace::Pace;
 use super::plan::{self, FEW_OWNERS, Observed, Plan, Removal, plan};
 use crate::apply::{self, Propagation};
 use crate::caches::{self, Cache, Caches, Changes, Guard};
@@ -23,9 +25,11 @@ use crate::context::Backoff;
 use crate::error::{Error, chain};
 use crate::metrics::Metrics;
 
-/// How long the first list of policies is waited for before a pod is refused: it comes
+/// How long the first list of policies is waited for before pods are refused: it comes
 /// with the first lists of all else.
 const SHOWN_WITHIN: Duration = Duration::from_secs(5);
+/// How long somebody else's look is waited for; the control plane may take its time.
+const TURN_WITHIN: Duration = Duration::from_secs(2);
 /// How soon a failed look is tried again; ever more slowly while it fails.
 const FIRST_AGAIN: Duration = Duration::from_millis(500);
 
@@ -40,6 +44,8 @@ pub struct Fence {
     policies: Cache<NetworkPolicy>,
     changes: Mutex<Option<Changes<NetworkPolicy>>>,
     under_way: Arc<UnderWay>,
+    /// Until when the first list is waited for; of all who wait, the first sets it.
+    shown_until: OnceLock<Instant>,
     /// One look at a time: agents that begin together would each write the same.
     turn: tokio::sync::Mutex<()>,
     woken: Notify,
@@ -73,6 +79,7 @@ impl Fence {
             policies,
             changes: Mutex::new(Some(changes)),
             under_way,
+            shown_until: OnceLock::new(),
             turn: tokio::sync::Mutex::default(),
             woken: Notify::new(),
         }
@@ -83,14 +90,20 @@ impl Fence {
         if self.settings.is_none() {
             return Ok(());
         }
+        self.wait_until_shown().await?;
+        // The agent may have been deleted since it was read, and the policies with it.
+        let Looked { is_fenced, .. } = self.look().await?;
+        let namespace = self.namespace.clone();
+        if is_fenced { Ok(()) } else { Err(Error::NobodyToFence { namespace }) }
+    }
+
+    /// Waits once for all: agents without end that each wait their time would keep those
+    /// that are to be stopped waiting too.
+    async fn wait_until_shown(&self) -> Result<(), Error> {
+        let until = *self.shown_until.get_or_init(|| Instant::now() + SHOWN_WITHIN);
         let shown = caches::wait_until_whole(std::slice::from_ref(&self.policies));
-        match tokio::time::timeout(SHOWN_WITHIN, shown).await {
-            Ok(shown) => shown?,
-            Err(_) => {
-                return Err(Error::PoliciesNotShown { namespace: self.namespace.clone() });
-            }
-        }
-        self.look().await.map(drop)
+        let shown = tokio::time::timeout_at(until, shown).await;
+        shown.map_err(|_| Error::PoliciesNotShown { namespace: self.namespace.clone() })?
     }
 
     /// Puts right what is changed, until told to leave.
@@ -118,11 +131,16 @@ impl Fence {
             whole = self.wait_until_whole() => if whole.is_err() { return },
         }
         let backoff = Backoff::default();
+        let mut pace = Pace::default();
         while !leave.is_cancelled() {
             let wait = match self.look().await {
-                Ok(wait) => {
+                Ok(Looked { look_again, has_written, .. }) => {
                     backoff.reset(&self.namespace);
-                    wait
+                    if has_written {
+                        let rest = pace.next(Instant::now());
+                        tokio::time::timeout(rest, leave.cancelled()).await.ok();
+                    }
+                    look_again
                 }
                 Err(error) => {
                     let wait = backoff.next(&self.namespace, FIRST_AGAIN);
@@ -146,20 +164,25 @@ impl Fence {
         self.caches.wait_until_whole().await
     }
 
-    /// Observes, plans and applies once; gives how long that holds.
-    async fn look(&self) -> Result<Duration, Error> {
-        let _turn = self.turn.lock().await;
-        let Plan { apply, remove, look_again } = plan(&self.observe(), self.settings.as_ref());
+    /// Observes, plans and applies once.
+    async fn look(&self) -> Result<Looked, Error> {
+        let turn = tokio::time::timeout(TURN_WITHIN, self.turn.lock()).await;
+        let _turn =
+            turn.map_err(|_| Error::PoliciesUnderWay { namespace: self.namespace.clone() })?;
+        let Plan { apply, remove, is_fenced, look_again } =
+            plan(&self.observe(), self.settings.as_ref());
+        let has_written = !(apply.is_empty() && remove.is_empty());
         for policy in apply {
             self.apply(policy).await?;
         }
         for removal in remove {
             self.remove(removal).await?;
         }
-        Ok(look_again)
+        Ok(Looked { is_fenced, has_written, look_again })
     }
 
     fn observe(&self) -> Observed {
+        let Caches { deployments, jobs, pods, .. } = &self.caches;
         let present: Vec<NetworkPolicy> =
             self.policies.all().iter().filter_map(|it| it.0.as_ref().ok().cloned()).collect();
         let owners = self.owners(&present);
@@ -168,7 +191,7 @@ impl Fence {
             namespace: self.namespace.clone(),
             owners,
             heirs,
-            has_pods: !self.caches.pods.is_empty(),
+            has_workloads: !(deployments.is_empty() && jobs.is_empty() && pods.is_empty()),
             present,
         }
     }
@@ -242,6 +265,16 @@ impl Fence {
     }
 }
 
+/// What came of a look.
+struct Looked {
+    /// Whether harness pods are fenced.
+    is_fenced: bool,
+    /// Whether anything had to be put right.
+    has_written: bool,
+    /// How long that holds.
+    look_again: Duration,
+}
+
 /// An agent as an owner, unless it is about to go.
 fn stays(agent: &ObjectMeta) -> Option<OwnerReference> {
     let is_going = agent.deletion_timestamp.is_some();
@@ -292,6 +325,10 @@ impl UnderWay {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::{Method, Uri};
+    use axum::{Json, Router};
+    use serde_json::json;
+
     use super::*;
     use crate::config::NetworkConfig;
     use crate::network::policies;
@@ -304,6 +341,85 @@ mod tests {
 
     fn shown(policy: NetworkPolicy) -> Event<Guard<NetworkPolicy>> {
         Event::Apply(kube::core::DeserializeGuard(Ok(policy)))
+    }
+
+    /// A control plane in which there is nothing, and whose watches say nothing.
+    async fn nothing(uri: Uri) -> Json<serde_json::Value> {
+        if uri.query().is_some_and(|query| query.contains("watch=true")) {
+            std::future::pending::<()>().await;
+        }
+        Json(json!({
+            "apiVersion": "v1", "kind": "List", "metadata": { "resourceVersion": "1" }, "items": [],
+        }))
+    }
+
+    /// One with an agent in it, that answers no write.
+    async fn stuck(method: Method, uri: Uri) -> Json<serde_json::Value> {
+        if method == Method::PATCH {
+            std::future::pending::<()>().await;
+        }
+        let is_agents = uri.path().ends_with("/agents");
+        let Json(mut list) = nothing(uri).await;
+        if is_agents {
+            list["items"] = json!([{
+                "metadata": { "name": "ann", "namespace": "team", "uid": "uid-ann" },
+            }]);
+        }
+        Json(list)
+    }
+
+    /// A fence, and what fills the caches beside its own.
+    fn fence(control_plane: Router) -> (Fence, caches::Streams) {
+        let client = Client::new(control_plane, "team");
+        let (caches, streams) = caches::watch_namespace(&client, "team", &Arc::default());
+        let settings =
+            NetworkConfig { dns_port: 53, dns_addresses: Vec::new(), coding_except: Vec::new() };
+        (Fence::new(&client, "team", Some(&settings), &caches, &Metrics::new()), streams)
+    }
+
+    /// NET-01: an agent may be deleted while its pod is about to be made; with the last one
+    /// the policies go.
+    #[tokio::test]
+    async fn no_pod_is_begun_where_nobody_is_left_whom_policies_could_be_for() {
+        let (fence, _streams) = fence(Router::new().fallback(nothing));
+        let leave = CancellationToken::new();
+        let closed = tokio::select! {
+            () = fence.keep(&leave) => panic!("it was not told to leave"),
+            closed = fence.close() => closed,
+        };
+        let said = closed.unwrap_err();
+        assert!(said.to_string().contains("no agent is left"), "{said}");
+        assert_eq!(said.class(), crate::error::Class::Transient);
+    }
+
+    /// A thousand agents, sixteen at once, would keep what is to be stopped waiting.
+    #[tokio::test]
+    async fn the_first_list_is_waited_for_once_and_not_by_each_agent_anew() {
+        let (fence, _streams) = fence(Router::new().fallback(nothing));
+        for most in [SHOWN_WITHIN * 2, SHOWN_WITHIN / 2] {
+            let closed = tokio::time::timeout(most, fence.close()).await;
+            let closed = closed.expect("a pod is refused in time");
+            assert!(matches!(closed, Err(Error::PoliciesNotShown { .. })), "{closed:?}");
+        }
+    }
+
+    /// A webhook that hangs holds up the one that asks, and not whatever comes behind.
+    #[tokio::test]
+    async fn a_write_that_hangs_is_waited_for_by_one_agent_and_not_by_all() {
+        let (fence, streams) = fence(Router::new().fallback(stuck));
+        let leave = CancellationToken::new();
+        let both = async {
+            caches::wait_until_whole(std::slice::from_ref(&fence.caches.agents)).await.unwrap();
+            let (one, other) = (std::pin::pin!(fence.close()), std::pin::pin!(fence.close()));
+            futures::future::select(one, other).await.factor_first().0
+        };
+        let closed = tokio::select! {
+            () = fence.keep(&leave) => panic!("it was not told to leave"),
+            () = streams.agents.for_each(|_| ready(())) => panic!("a watch has no end"),
+            closed = tokio::time::timeout(TURN_WITHIN * 4, both) => closed,
+        };
+        let closed = closed.expect("the second gives up in time");
+        assert!(matches!(closed, Err(Error::PoliciesUnderWay { .. })), "{closed:?}");
     }
 
     /// A reconcile that comes before the watch has shown a write does not repeat it.

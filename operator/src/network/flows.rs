@@ -1,8 +1,8 @@
 //! Which connections policies let through: Kubernetes' own rules, as a pure function.
 //!
 //! What is rendered is shown by it as a table of flows, and so can be what a cluster has.
-//! Two things are always let through and not asked for here: a pod to itself, and a node
-//! to its own pods.
+//! Two things are always let through and not asked for here: a pod to itself, and what
+//! goes between a pod and the node that it runs on, either way.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use foundry_crds::Agent;
+use foundry_crds::rbac::{CODING_POLICY, HARNESS_POLICY};
 use k8s_openapi::api::networking::v1::{NetworkPolicy, NetworkPolicySpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Resource as _;
@@ -13,7 +14,7 @@ use crate::config::NetworkConfig;
 
 /// Watches may miss: look again this often.
 const LOOK_AGAIN: Duration = Duration::from_mins(5);
-/// How often the end of the last pods is waited for.
+/// How often it is looked whether the last pods have ended, or some are there after all.
 const EMPTYING_AGAIN: Duration = Duration::from_secs(10);
 
 /// Most agents that a policy names as its owners.
@@ -30,9 +31,9 @@ pub struct Observed {
     pub owners: Vec<OwnerReference>,
     /// Further agents, the oldest first; looked for only where owners are few.
     pub heirs: Vec<OwnerReference>,
-    /// Whether a harness pod is there.
-    pub has_pods: bool,
-    /// Policies that carry the operator's label.
+    /// Whether a harness pod is there, or a Deployment or Job that may make one.
+    pub has_workloads: bool,
+    /// Policies that carry the operator's label, the two or not.
     pub present: Vec<NetworkPolicy>,
 }
 
@@ -43,6 +44,8 @@ pub struct Plan {
     pub apply: Vec<NetworkPolicy>,
     /// Policies to delete.
     pub remove: Vec<Removal>,
+    /// Whether harness pods are fenced once that is done.
+    pub is_fenced: bool,
     /// When to look again, whatever the watches say.
     pub look_again: Duration,
 }
@@ -59,23 +62,27 @@ pub struct Removal {
 /// Decides what to do about the policies of a namespace; `settings` are none where the
 /// installation wants no policies.
 ///
-/// They stand as long as an agent or a pod is there that they could be for. The garbage
+/// They stand as long as an agent is there that they could be for, or what an agent left:
+/// its Deployment may make a pod when no operator begins one. The garbage
 /// collector takes a policy when the last agent that it names is gone, so it names
 /// several: none of those that are left is ever without.
 pub fn plan(observed: &Observed, settings: Option<&NetworkConfig>) -> Plan {
-    let Observed { namespace, owners, heirs, has_pods, present } = observed;
+    let Observed { namespace, owners, heirs, has_workloads, present } = observed;
     let owners = owners_from_now_on(owners, heirs);
     let wanted = match settings {
-        Some(settings) if *has_pods || !owners.is_empty() => {
+        Some(settings) if *has_workloads || !owners.is_empty() => {
             policies::render(namespace, &owners, settings)
         }
         Some(_) | None => Vec::new(),
     };
-    let is_emptying = owners.is_empty() && !wanted.is_empty();
+    // The agent that a workload is made for may go in that moment, and no watch wakes this
+    // for the workload.
+    let is_left = owners.is_empty() && settings.is_some();
     Plan {
+        is_fenced: !wanted.is_empty(),
         remove: present.iter().filter_map(|it| removal(it, &wanted)).collect(),
         apply: wanted.into_iter().filter(|it| !stands(it, present)).collect(),
-        look_again: if is_emptying { EMPTYING_AGAIN } else { LOOK_AGAIN },
+        look_again: if is_left { EMPTYING_AGAIN } else { LOOK_AGAIN },
     }
 }
 
@@ -101,13 +108,15 @@ pub fn owner(agent: &ObjectMeta) -> Option<OwnerReference> {
     })
 }
 
+/// A policy under another name is none of ours, whatever label it was copied with.
 fn removal(present: &NetworkPolicy, wanted: &[NetworkPolicy]) -> Option<Removal> {
-    let is_wanted = wanted.iter().any(|it| it.metadata.name == present.metadata.name);
-    if is_wanted || present.metadata.deletion_timestamp.is_some() {
+    let ObjectMeta { name, uid, deletion_timestamp, .. } = &present.metadata;
+    let name = name.as_deref().filter(|name| [HARNESS_POLICY, CODING_POLICY].contains(name))?;
+    let is_wanted = wanted.iter().any(|it| it.metadata.name.as_deref() == Some(name));
+    if is_wanted || deletion_timestamp.is_some() {
         return None;
     }
-    let ObjectMeta { name, uid, .. } = &present.metadata;
-    Some(Removal { name: name.clone()?, uid: uid.clone()? })
+    Some(Removal { name: name.to_owned(), uid: uid.clone()? })
 }
 
 /// Whether a policy is there as it is wanted.

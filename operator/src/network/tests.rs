@@ -66,7 +66,7 @@ fn end(name: &str) -> End {
         }
         "a pod in 100.64.0.0/10" => pod("elsewhere", &[("app", "tool")], "100.64.3.4"),
         "the Kubernetes API, 10.96.0.1" => address("10.96.0.1"),
-        "a node, 172.30.0.2" => address("172.30.0.2"),
+        "another node, 172.30.0.2" => address("172.30.0.2"),
         "a Git host of your own, 192.168.7.7" => address("192.168.7.7"),
         "cloud metadata, 169.254.169.254" => address("169.254.169.254"),
         "cloud metadata, fd00:ec2::254" => address("fd00:ec2::254"),
@@ -100,7 +100,7 @@ const WAYS_OUT: &[Row] = &[
     ("a pod `app: foundry-api` elsewhere", "TCP 8080", false, false),
     ("a pod `k8s-app: kube-dns` elsewhere", "UDP 53", false, false),
     ("the Kubernetes API, 10.96.0.1", "TCP 443", false, false),
-    ("a node, 172.30.0.2", "TCP 22", false, false),
+    ("another node, 172.30.0.2", "TCP 22", false, false),
     ("a Git host of your own, 192.168.7.7", "TCP 22", false, false),
     ("cloud metadata, 169.254.169.254", "TCP 80", false, false),
     ("cloud metadata, 169.254.169.254", "TCP 443", false, false),
@@ -120,7 +120,7 @@ const WAYS_IN: &[Row] = &[
     ("foundry-operator", "TCP 8080", false, false),
     ("another harness pod", "TCP 8080", false, false),
     ("another pod of the namespace", "TCP 22", false, false),
-    ("a node, 172.30.0.2", "TCP 443", false, false),
+    ("another node, 172.30.0.2", "TCP 443", false, false),
     ("github.com, 140.82.121.3", "TCP 443", false, false),
 ];
 

@@ -19,8 +19,8 @@ use testenv::eventually;
 
 use super::world::{DEADLINE, World, reason};
 
-const HARNESS: &str = "foundry-harness";
-const CODING: &str = "foundry-harness-coding";
+pub const HARNESS: &str = "foundry-harness";
+pub const CODING: &str = "foundry-harness-coding";
 
 /// Names of the network policies that the operator wrote so far.
 fn writes(world: &World) -> Vec<String> {
@@ -28,12 +28,12 @@ fn writes(world: &World) -> Vec<String> {
     writes.filter(|(resource, _)| resource == "networkpolicies").map(|(_, name)| name).collect()
 }
 
-async fn both(world: &World) -> Vec<NetworkPolicy> {
+pub async fn both(world: &World) -> Vec<NetworkPolicy> {
     world.exactly::<NetworkPolicy>(&[HARNESS, CODING]).await
 }
 
 /// Waits until a policy says again what it said, as the same object or another.
-async fn says_again(world: &World, what: &str, wanted: &NetworkPolicy) -> NetworkPolicy {
+pub async fn says_again(world: &World, what: &str, wanted: &NetworkPolicy) -> NetworkPolicy {
     let policies = world.api::<NetworkPolicy>();
     eventually(&format!("{what} is put right"), DEADLINE, || async {
         let found = policies.get(&wanted.name_any()).await?;
@@ -46,7 +46,7 @@ async fn says_again(world: &World, what: &str, wanted: &NetworkPolicy) -> Networ
 }
 
 #[expect(clippy::disallowed_methods, reason = "the test is another writer")]
-async fn change(world: &World, name: &str, body: Value) {
+pub async fn change(world: &World, name: &str, body: Value) {
     let api = world.api::<NetworkPolicy>();
     api.patch(name, &PatchParams::default(), &Patch::Merge(body)).await.unwrap();
 }
@@ -275,15 +275,9 @@ async fn settings_become_part_of_the_policies_and_a_change_of_them_too() {
 
 /// A pod that could not be fenced is not made, and its agent says what is missing.
 #[tokio::test]
-#[expect(clippy::disallowed_methods, reason = "the test is another writer")]
 async fn without_the_right_to_lay_policies_nothing_runs_and_the_agent_says_why() {
     let world = World::new("op-fence-right").await;
-    let api = world.api::<Role>();
-    let mut rules = api.get("foundry-operator").await.unwrap().rules.unwrap();
-    rules.retain(|rule| !rule.resources.iter().flatten().any(|it| it == "networkpolicies"));
-    let patch = Patch::Merge(json!({ "rules": rules }));
-    api.patch("foundry-operator", &PatchParams::default(), &patch).await.unwrap();
-    denied(&world).await;
+    forbid_policies(&world).await;
 
     let operator = world.cluster_operator();
     world.harness("agent-v1").await;
@@ -306,8 +300,14 @@ async fn without_the_right_to_lay_policies_nothing_runs_and_the_agent_says_why()
     operator.stop().await;
 }
 
-/// Waits until the API server knows that the operator may not see network policies.
-async fn denied(world: &World) {
+/// Takes the operator's rights over network policies, and waits until the API server knows.
+#[expect(clippy::disallowed_methods, reason = "the test is another writer")]
+pub async fn forbid_policies(world: &World) {
+    let api = world.api::<Role>();
+    let mut rules = api.get("foundry-operator").await.unwrap().rules.unwrap();
+    rules.retain(|rule| !rule.resources.iter().flatten().any(|it| it == "networkpolicies"));
+    let patch = Patch::Merge(json!({ "rules": rules }));
+    api.patch("foundry-operator", &PatchParams::default(), &patch).await.unwrap();
     let user = "system:serviceaccount:default:foundry-operator";
     let client = world.control_plane.client_as(user, &["system:authenticated"]);
     let policies: Api<NetworkPolicy> = Api::namespaced(client, &world.namespace.name);

@@ -1,4 +1,3 @@
-use foundry_crds::rbac::{CODING_POLICY, HARNESS_POLICY};
 use k8s_openapi::api::networking::v1::{NetworkPolicyEgressRule, NetworkPolicyIngressRule};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
@@ -45,7 +44,7 @@ fn of(agents_there: &[&str], present: Vec<NetworkPolicy>) -> Observed {
         namespace: "team".to_owned(),
         owners: agents(agents_there),
         heirs: Vec::new(),
-        has_pods: false,
+        has_workloads: false,
         present,
     }
 }
@@ -71,7 +70,8 @@ fn a_namespace_with_an_agent_gets_both_policies_owned_by_it() {
 
 #[test]
 fn policies_that_stand_are_left_alone() {
-    let rest = Plan { apply: Vec::new(), remove: Vec::new(), look_again: LOOK_AGAIN };
+    let rest =
+        Plan { apply: Vec::new(), remove: Vec::new(), is_fenced: true, look_again: LOOK_AGAIN };
     assert_eq!(plan(&of(&["ann"], laid(&["ann"])), Some(&settings())), rest);
 
     // Others may label, annotate and own them too.
@@ -81,8 +81,10 @@ fn policies_that_stand_are_left_alone() {
         policy.metadata.annotations.get_or_insert_default().insert("note".into(), "x".into());
     }
     assert_eq!(plan(&of(&["ann"], more), Some(&settings())), rest);
-    assert_eq!(plan(&of(&[], Vec::new()), Some(&settings())), rest, "nobody is there");
-    assert_eq!(plan(&of(&["ann"], Vec::new()), None), rest, "none is wanted");
+    let none = Plan { is_fenced: false, ..rest };
+    assert_eq!(plan(&of(&["ann"], Vec::new()), None), none, "none is wanted");
+    let none = Plan { look_again: EMPTYING_AGAIN, ..none };
+    assert_eq!(plan(&of(&[], Vec::new()), Some(&settings())), none, "nobody is there");
 }
 
 /// What somebody changes of a policy is put right, and the other one not touched.
@@ -124,6 +126,20 @@ fn a_changed_setting_changes_the_policy_that_it_is_about() {
     assert_eq!(applied(&plan(&of(&["ann"], laid(&["ann"])), Some(&except))), [CODING_POLICY]);
 }
 
+/// Somebody's copy of one of ours has its labels too.
+#[test]
+fn a_policy_under_another_name_is_nobodys_business_whatever_it_is_labelled() {
+    let mut present = laid(&["ann"]);
+    let mut copy = present[0].clone();
+    copy.metadata.name = Some("a-copy".to_owned());
+    copy.metadata.uid = Some("uid-a-copy".to_owned());
+    present.push(copy);
+    let stays = plan(&of(&["ann"], present.clone()), Some(&settings()));
+    assert_eq!((applied(&stays), removed(&stays)), (vec![], vec![]));
+    let away = plan(&of(&["ann"], present), None);
+    assert_eq!(removed(&away), [HARNESS_POLICY, CODING_POLICY]);
+}
+
 #[test]
 fn policies_are_removed_where_none_are_wanted() {
     let away = plan(&of(&["ann"], laid(&["ann"])), None);
@@ -140,10 +156,10 @@ fn policies_are_removed_where_none_are_wanted() {
 /// A pod has a while to end in after its agent is gone, and is fenced until it has.
 #[test]
 fn policies_outlive_the_last_agent_by_its_pods() {
-    let pods_end = Observed { has_pods: true, ..of(&[], laid(&["gone"])) };
+    let pods_end = Observed { has_workloads: true, ..of(&[], laid(&["gone"])) };
     let waits = plan(&pods_end, Some(&settings()));
     assert_eq!((applied(&waits), removed(&waits)), (vec![], vec![]));
-    assert_eq!(waits.look_again, EMPTYING_AGAIN);
+    assert_eq!((waits.is_fenced, waits.look_again), (true, EMPTYING_AGAIN));
 
     // The garbage collector may have been quicker.
     let taken = Observed { present: Vec::new(), ..pods_end };
