@@ -29,8 +29,8 @@ pub const CODING_POLICY: &str = "foundry-harness-coding";
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 const READ: &[&str] = &["get", "list", "watch"];
-/// What keeping a child by server-side apply takes.
-const KEEP: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
+/// What keeping a child by server-side apply takes; what is there, a watch tells.
+const KEEP: &[&str] = &["list", "watch", "create", "patch", "delete"];
 const EDIT: &[&str] = &["create", "update", "patch", "delete", "deletecollection"];
 const KINDS: &[&str] = &["agents", "codingruns", "harnesses", "models"];
 /// The kinds that the operator and the API work on today; a right comes with the code
@@ -84,11 +84,11 @@ fn operator_rules() -> Vec<PolicyRule> {
         rule(
             GROUP,
             &["agents/status", "codingruns/status", "harnesses/status", "models/status"],
-            &["get", "patch"],
+            &["patch"],
         ),
         // WORK-05
-        rule("apps", &["deployments"], KEEP),
-        rule("apps", &["replicasets"], READ),
+        // One that somebody scaled is scaled back from what it is at that moment.
+        rule("apps", &["deployments"], &[&["get"], KEEP].concat()),
         rule("batch", &["jobs"], KEEP),
         rule("", &["pods"], KEEP),
         // Its own two of all the network policies there are.
@@ -98,7 +98,7 @@ fn operator_rules() -> Vec<PolicyRule> {
             ..rule("networking.k8s.io", &["networkpolicies"], &["create", "patch", "delete"])
         },
         // The local runtime plays the kubelet of its own pods …
-        rule("", &["pods/status"], &["get", "patch"]),
+        rule("", &["pods/status"], &["patch"]),
         // … and gives each a token bound to it.
         PolicyRule {
             resource_names: Some(vec![HARNESS_SERVICE_ACCOUNT.to_owned()]),
@@ -112,13 +112,14 @@ fn operator_rules() -> Vec<PolicyRule> {
 
 fn api_rules() -> Vec<PolicyRule> {
     vec![
-        rule(GROUP, SERVED, READ),
+        rule(GROUP, &["agents", "codingruns"], READ),
+        rule(GROUP, &["harnesses", "models"], &["list", "watch"]),
         rule(GROUP, &["agents"], &["create", "patch"]),
         // ROUTE-14
         rule(GROUP, &["codingruns"], &["create"]),
         acting_for_others(),
         // What harnesses report.
-        rule(GROUP, &["agents/status", "codingruns/status"], &["get", "patch"]),
+        rule(GROUP, &["agents/status", "codingruns/status"], &["patch"]),
         // A pod's identity leads from its owner references to its Agent.
         rule("", &["pods"], &["get"]),
         rule("apps", &["deployments", "replicasets"], &["get"]),

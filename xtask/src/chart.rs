@@ -138,6 +138,6 @@ fn template(mut object: Value) -> Result<String> {
         .replace(
             &format!("{PULL_SECRETS}: ''\n"),
             "{{- with $.Values.image.pullSecrets }}\nimagePullSecrets:\n\
-             {{- range . }}\n- name: {{ . }}\n{{- end }}\n{{- end }}\n",
+             {{- range . }}\n- name: {{ . | quote }}\n{{- end }}\n{{- end }}\n",
         ))
 }

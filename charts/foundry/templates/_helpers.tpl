@@ -2,7 +2,7 @@
 {{- define "foundry.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
@@ -10,7 +10,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{/* Labels that select the pods of one part: they never change. Takes root and part. */}}
 {{- define "foundry.selector" -}}
 app.kubernetes.io/name: {{ .root.Chart.Name }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .part }}
 {{- end }}
 
@@ -74,11 +74,11 @@ securityContext:
 {{- with .root.Values.image.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | quote }}
   {{- end }}
 {{- end }}
 {{- with .part.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with .part.nodeSelector }}
 nodeSelector: {{- toYaml . | nindent 2 }}
@@ -123,33 +123,4 @@ readinessProbe:
 {{- $volume := or (not $api.persistence.enabled) (has "ReadWriteMany" $api.persistence.accessModes) -}}
 {{- $documents := or $api.documents.account $api.persistence.enabled -}}
 {{- if or (not .Values.agentRuntime) (and $api.database.existingSecret $volume $documents) }}true{{ end -}}
-{{- end }}
-
-{{/* Values that the schema cannot refuse. */}}
-{{- define "foundry.check" -}}
-{{- if .Values.agentRuntime -}}
-{{- if has .Release.Namespace .Values.agentRuntime.namespaces -}}
-{{- fail (printf "agentRuntime.namespaces: %s is the release's own namespace, whose rights are others; install the release into another namespace, or name others for agents" .Release.Namespace) -}}
-{{- end -}}
-{{- if and .Values.networkPolicy.enabled (ne .Release.Namespace "default") -}}
-{{- fail "networkPolicy.enabled: harness pods may reach the API in namespace default alone; install the release there, or set it to false" -}}
-{{- end -}}
-{{- if and (gt (int .Values.api.replicas) 1) (not (include "foundry.apiIsShared" .)) -}}
-{{- fail "api.replicas: more than one needs api.database.existingSecret, and api.persistence.accessModes [ReadWriteMany] or api.documents.account with api.persistence.enabled false" -}}
-{{- end -}}
-{{- with .Values.api -}}
-{{- if ne (empty .documents.account) (empty .documents.existingSecret) -}}
-{{- fail "api.documents: account and existingSecret go together; set both or none" -}}
-{{- end -}}
-{{- if and .documents.endpoint (not .documents.account) -}}
-{{- fail "api.documents.endpoint: means nothing without api.documents.account; set it too" -}}
-{{- end -}}
-{{- if ne (empty .broker.url) (empty .broker.existingSecret) -}}
-{{- fail "api.broker: url and existingSecret go together; set both or none" -}}
-{{- end -}}
-{{- if and .intelligenceUrl (not .serviceToken.existingSecret) -}}
-{{- fail "api.intelligenceUrl: is called with the service token; set api.serviceToken.existingSecret too" -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
 {{- end }}

@@ -70,7 +70,8 @@ async fn the_operator_may_do_what_it_does_and_nothing_more() {
     let may = [
         ("create", "apps/deployments"),
         ("delete", "batch/jobs"),
-        ("list", "apps/replicasets"),
+        ("list", "apps/deployments"),
+        ("get", "apps/deployments"),
         ("patch", "-/pods/status"),
         ("get", "-/secrets"),
         ("create", "foundry.flow.life/agents/ephemeral"),
@@ -89,7 +90,9 @@ async fn the_operator_may_do_what_it_does_and_nothing_more() {
         ("create", "foundry.flow.life/codingruns"),
         ("patch", "foundry.flow.life/codingruns"),
         ("create", "rbac.authorization.k8s.io/roles"),
-        ("delete", "apps/replicasets"),
+        ("list", "apps/replicasets"),
+        ("get", "-/pods"),
+        ("get", "foundry.flow.life/agents/status"),
     ];
     assert_eq!(wrong(OPERATOR, true, &may).await, [""; 0]);
     assert_eq!(wrong(OPERATOR, false, &may_not).await, [""; 0]);
@@ -129,6 +132,7 @@ async fn the_api_may_do_what_it_does_and_nothing_more() {
         ("create", "foundry.flow.life/agents/ephemeral"),
         ("patch", "foundry.flow.life/codingruns"),
         ("patch", "foundry.flow.life/harnesses"),
+        ("get", "foundry.flow.life/models"),
         ("create", "-/serviceaccounts/token"),
     ];
     assert_eq!(wrong(API, true, &may).await, [""; 0]);

@@ -1,30 +1,15 @@
-//! The rights of the chart: those of `crds`, without what only the local runtime uses or
-//! nobody in a cluster. What the chart installs runs harnesses in pods, which the cluster's
-//! own controllers make.
+//! The rights of the chart: those of `crds`, without what only the local runtime uses, which
+//! plays kubelet and makes bare Pods. What the chart installs runs harnesses in pods that the
+//! cluster's own controllers make.
 
-use foundry_crds::meta::GROUP;
-use foundry_crds::rbac::{API, OPERATOR};
+use foundry_crds::rbac::OPERATOR;
 use serde_json::{Value, json};
 
 /// Role, group, resource and the verbs it does without.
 const UNUSED: &[(&str, &str, &str, &[&str])] = &[
-    // The local runtime plays kubelet, and makes bare Pods.
-    (OPERATOR, "", "pods", &["get", "create", "patch", "delete"]),
-    (OPERATOR, "", "pods/status", &["get", "patch"]),
+    (OPERATOR, "", "pods", &["create", "patch", "delete"]),
+    (OPERATOR, "", "pods/status", &["patch"]),
     (OPERATOR, "", "serviceaccounts/token", &["create"]),
-    // Of an agent there is one Deployment, so its ReplicaSets need not be read.
-    (OPERATOR, "apps", "replicasets", &["get", "list", "watch"]),
-    // These come from watches.
-    (OPERATOR, "batch", "jobs", &["get"]),
-    (API, GROUP, "harnesses", &["get"]),
-    (API, GROUP, "models", &["get"]),
-    // Status is written by itself and read with the object.
-    (OPERATOR, GROUP, "agents/status", &["get"]),
-    (OPERATOR, GROUP, "codingruns/status", &["get"]),
-    (OPERATOR, GROUP, "harnesses/status", &["get"]),
-    (OPERATOR, GROUP, "models/status", &["get"]),
-    (API, GROUP, "agents/status", &["get"]),
-    (API, GROUP, "codingruns/status", &["get"]),
 ];
 
 /// A Role without the verbs that its account does without; anything else as it is.
@@ -128,14 +113,14 @@ mod tests {
     #[test]
     fn a_right_on_named_objects_stays_one_on_these() {
         let rule = json!({
-            "apiGroups": [""], "resources": ["pods", "secrets"], "verbs": ["get", "list"],
+            "apiGroups": [""], "resources": ["pods", "secrets"], "verbs": ["create", "list"],
             "resourceNames": ["one"],
         });
         assert_eq!(
             narrowed(OPERATOR, &rule),
             [
                 json!({"apiGroups": [""], "resources": ["pods"], "verbs": ["list"], "resourceNames": ["one"]}),
-                json!({"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list"], "resourceNames": ["one"]}),
+                json!({"apiGroups": [""], "resources": ["secrets"], "verbs": ["create", "list"], "resourceNames": ["one"]}),
             ]
         );
     }

@@ -84,10 +84,10 @@ values! {
         create_namespaces: bool,
         /// The one label that agent pods ask of their node.
         #[schemars(extend("maxProperties" = 1))]
-        node_selector: BTreeMap<String, String>,
+        node_selector: BTreeMap<String, LabelValue>,
         /// The one taint that agent pods tolerate.
         #[schemars(extend("maxProperties" = 1))]
-        toleration: BTreeMap<String, String>,
+        toleration: BTreeMap<String, LabelValue>,
         /// `prod`, or any other word.
         #[schemars(length(min = 1))]
         environment: String,
@@ -108,6 +108,7 @@ values! {
         /// When images are pulled.
         pull_policy: PullPolicy,
         /// Names of Secrets.
+        #[schemars(extend("uniqueItems" = true))]
         pull_secrets: Vec<String>,
     }
 
@@ -142,7 +143,7 @@ values! {
         replicas: u32,
         image: Image,
         /// Where people reach the API.
-        #[schemars(regex(pattern = r"^(https?://.+)?$"))]
+        #[schemars(regex(pattern = r"^(https?://[^\s/?#@]+([/?#]\S*)?)?$"))]
         public_url: String,
         /// What is logged.
         #[schemars(length(min = 1))]
@@ -154,7 +155,7 @@ values! {
         documents: Documents,
         broker: Broker,
         /// The intelligence service.
-        #[schemars(regex(pattern = r"^(https?://.+)?$"))]
+        #[schemars(regex(pattern = r"^(https?://[^\s/?#@]+([/?#]\S*)?)?$"))]
         intelligence_url: String,
         service: Service,
         resources: Free,
@@ -172,13 +173,13 @@ values! {
 
     struct Oidc {
         /// Exactly the `iss` of persons' tokens.
-        #[schemars(regex(pattern = r"^(https?://.+)?$"))]
+        #[schemars(regex(pattern = r"^(https?://[^\s/?#@]+([/?#]\S*)?)?$"))]
         issuer: String,
         /// What their `aud` must hold.
         #[schemars(length(min = 1))]
         audience: String,
         /// Empty: what the issuer's discovery document says.
-        #[schemars(regex(pattern = r"^(https?://.+)?$"))]
+        #[schemars(regex(pattern = r"^(https?://[^\s/?#@]+([/?#]\S*)?)?$"))]
         jwks_url: String,
         /// Claim that lists a person's workspaces.
         #[schemars(length(min = 1))]
@@ -202,7 +203,7 @@ values! {
     struct Persistence {
         enabled: bool,
         /// Size of the volume.
-        #[schemars(regex(pattern = r"^[0-9]+(\.[0-9]+)?([KMGTPE]i?)?$"))]
+        #[schemars(regex(pattern = r"^[0-9]+(\.[0-9]+)?(k|Ki|[MGTPE]i?)?$"))]
         size: String,
         /// Empty: the cluster's default.
         storage_class: String,
@@ -224,7 +225,7 @@ values! {
         /// Azure storage account; empty: the volume.
         account: String,
         /// Its address, where it is somewhere else.
-        #[schemars(regex(pattern = r"^(https?://.+)?$"))]
+        #[schemars(regex(pattern = r"^(https?://[^\s/?#@]+([/?#]\S*)?)?$"))]
         endpoint: String,
         /// Secret with its key.
         existing_secret: String,
@@ -235,7 +236,7 @@ values! {
 
     struct Broker {
         /// Empty: none.
-        #[schemars(regex(pattern = r"^(https?://.+)?$"))]
+        #[schemars(regex(pattern = r"^(https?://[^\s/?#@]+([/?#]\S*)?)?$"))]
         url: String,
         /// Secret with the service token for it.
         existing_secret: String,
@@ -287,7 +288,8 @@ values! {
         api_egress: Vec<Free>,
         /// Peers that may read the operator's metrics.
         operator_from: Vec<Free>,
-        /// TCP ports that both may reach anywhere.
+        /// TCP ports that both may reach anywhere; a rule without any opens all.
+        #[schemars(length(min = 1))]
         out_ports: Vec<Port>,
     }
 
@@ -308,12 +310,29 @@ struct Namespace(#[schemars(regex(pattern = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])
 /// An IP address.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
-struct Address(#[schemars(regex(pattern = r"^[0-9a-fA-F.:]+$"))] String);
+struct Address(
+    #[schemars(regex(
+        pattern = r"^(((25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)|[0-9a-fA-F]*:[0-9a-fA-F:]*)$"
+    ))]
+    String,
+);
 
 /// A range of IPv4 addresses.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
-struct Range(#[schemars(regex(pattern = r"^[0-9.]+/[0-9]{1,2}$"))] String);
+struct Range(
+    #[schemars(regex(
+        pattern = r"^((25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)/([1-9]|[12]\d|3[0-2])$"
+    ))]
+    String,
+);
+
+/// Value of a label or a taint, as the operator takes it.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct LabelValue(
+    #[schemars(regex(pattern = r"^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"))] String,
+);
 
 /// A TCP port.
 #[derive(JsonSchema)]

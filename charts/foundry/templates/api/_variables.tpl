@@ -16,7 +16,7 @@
 {{- if .database.existingSecret }}
 - name: FOUNDRY_DATABASE_URL
   valueFrom:
-    secretKeyRef: {name: {{ .database.existingSecret }}, key: {{ .database.key }}}
+    secretKeyRef: {name: {{ .database.existingSecret | quote }}, key: {{ .database.key | quote }}}
 {{- end }}
 {{- if .oidc.issuer }}
 {{- include "foundry.variable" (dict "name" "FOUNDRY_OIDC_ISSUER" "value" .oidc.issuer) }}

@@ -7,7 +7,7 @@
 - name: FOUNDRY_OPERATOR_LISTEN
   value: 0.0.0.0:8081
 - name: FOUNDRY_LEASE_NAMESPACE
-  value: {{ .Release.Namespace }}
+  value: {{ .Release.Namespace | quote }}
 - name: FOUNDRY_API_URL
   value: http://foundry-api.{{ .Release.Namespace }}:8080
 - name: FOUNDRY_HARNESS_IMAGE

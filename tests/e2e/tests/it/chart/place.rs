@@ -18,8 +18,8 @@ use tokio::sync::{Mutex, MutexGuard};
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// What comes and goes by itself, or tells of others.
-const RESTLESS: [&str; 6] =
-    ["Event", "Lease", "EndpointSlice", "Endpoints", "ControllerRevision", "IPAddress"];
+const RESTLESS: [&str; 5] =
+    ["Event", "EndpointSlice", "Endpoints", "ControllerRevision", "IPAddress"];
 
 /// Where the chart is.
 pub fn chart() -> PathBuf {
@@ -106,7 +106,9 @@ impl Place {
 
     /// Every object of every kind that the cluster lists, by kind, namespace and name.
     pub async fn inventory(&self) -> Result<BTreeSet<String>, String> {
-        Ok(self.try_objects().await?.iter().map(name_of).collect())
+        let names = self.try_objects().await?.iter().map(name_of).collect::<BTreeSet<_>>();
+        // Those of the cluster's own controllers.
+        Ok(names.into_iter().filter(|name| !name.starts_with("Lease kube-system/")).collect())
     }
 
     /// Every object of every kind that the cluster lists.

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use rstest::rstest;
 use serde_json::{Value, json};
 
-use super::place::{Helm, chart};
+use super::place::{Helm, chart, name_of};
 
 /// What Helm renders of the chart with these further arguments.
 async fn rendered(arguments: &[&str]) -> Result<String, String> {
@@ -177,14 +177,99 @@ async fn an_umbrella_chart_may_hand_down_what_is_global() {
 /// NET-06
 #[tokio::test]
 async fn the_notes_say_that_policies_act_only_with_a_network_policy_engine() {
-    let chart = chart();
-    let install = ["install", "foundry", chart.to_str().unwrap(), "--dry-run=client"];
-    for more in [&[][..], &["--set", "networkPolicy.enabled=false"]] {
-        let words = Helm::alone().run(&[&install, more].concat()).await.unwrap();
-        let (_, notes) = words.split_once("NOTES:").unwrap();
-        let notes = notes.split_whitespace().collect::<Vec<_>>().join(" ");
+    let service = values("service");
+    for more in [&[][..], &["--set", "networkPolicy.enabled=false"], &["-f", &service]] {
+        let notes = notes(more).await;
         let engine = "Network policies act only where the cluster runs a network policy engine";
         assert!(notes.contains(engine), "{notes}");
+    }
+}
+
+#[tokio::test]
+async fn the_notes_say_what_goes_with_the_pod_of_an_api_without_a_volume() {
+    let lost = |what: &str| format!("{what} are gone whenever the API's pod is");
+    let words = notes(&["--set", "api.persistence.enabled=false"]).await;
+    assert!(words.contains(&lost("false: what agents remember and documents")), "{words}");
+    let stored = "api.persistence.enabled=false,api.database.existingSecret=db";
+    let words = notes(&["--set", stored]).await;
+    assert!(words.contains(&lost("false: documents")), "{words}");
+    assert!(!notes(&[]).await.contains(&lost("")));
+}
+
+/// The examples of models name a namespace, and kubectl applies none of another.
+#[tokio::test]
+async fn the_notes_apply_a_model_where_agents_are() {
+    let there = notes(&["--set", "agentRuntime.namespaces={red}"]).await;
+    let command = "sed '/^ namespace: /d' examples/models/openai.yaml | kubectl -n red apply -f -";
+    assert!(there.contains(command), "{there}");
+    let path = testenv::workspace_root().join("examples/models/openai.yaml");
+    let example = std::fs::read_to_string(path).unwrap();
+    assert!(example.lines().any(|line| line.starts_with("  namespace: ")), "{example}");
+}
+
+/// What Helm prints after an installation, in one line.
+async fn notes(more: &[&str]) -> String {
+    let chart = chart();
+    let install = ["install", "foundry", chart.to_str().unwrap(), "--dry-run=client"];
+    let words = Helm::alone().run(&[&install, more].concat()).await.unwrap();
+    let (_, notes) = words.split_once("NOTES:").unwrap();
+    notes.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Kubernetes takes digits for a name, YAML for a number.
+#[tokio::test]
+async fn a_name_of_digits_stays_a_name() {
+    let chart = chart();
+    let service = values("service");
+    let template = ["template", "123", chart.to_str().unwrap(), "--namespace", "456"];
+    let words = Helm::alone().run(&[&template[..], &["-f", &service]].concat()).await;
+    // A Service's name begins with a letter.
+    assert!(words.unwrap_err().contains("the release's name 123"));
+    let names = "image.pullSecrets={1},api.priorityClassName=2,operator.priorityClassName=3,\
+                 api.persistence.storageClass=4,api.serviceToken.existingSecret=5,\
+                 api.serviceToken.key=6,api.database.existingSecret=7,api.database.key=8,\
+                 agentRuntime.namespaces={9}";
+    for claim in ["", "10"] {
+        let claim = format!("api.persistence.existingClaim={claim}");
+        let more = ["--set", "networkPolicy.enabled=false", "--set-string", names, "--set-string"];
+        let words = Helm::alone().run(&[&template[..], &more, &[&claim]].concat()).await.unwrap();
+        let mut numbers = Vec::new();
+        let objects = yaml::documents(&words).unwrap();
+        for object in objects.iter().filter(|it| it["kind"] != "CustomResourceDefinition") {
+            collect_numbers(&name_of(object), object, &mut numbers);
+        }
+        assert_eq!(numbers, [""; 0]);
+    }
+}
+
+/// Paths of what Kubernetes takes for text and YAML for something else.
+fn collect_numbers(path: &str, value: &Value, found: &mut Vec<String>) {
+    const TEXTS: [&str; 10] = [
+        "name",
+        "namespace",
+        "value",
+        "key",
+        "path",
+        "image",
+        "secretName",
+        "claimName",
+        "storageClassName",
+        "priorityClassName",
+    ];
+    const MAPS: [&str; 4] = ["labels", "matchLabels", "annotations", "nodeSelector"];
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let is_text = TEXTS.contains(&name.as_str())
+                    || MAPS.iter().any(|map| path.ends_with(&format!(".{map}")));
+                if is_text && (field.is_number() || field.is_boolean()) {
+                    found.push(format!("{path}.{name}"));
+                }
+                collect_numbers(&format!("{path}.{name}"), field, found);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect_numbers(path, item, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
@@ -199,6 +284,14 @@ async fn the_notes_say_that_policies_act_only_with_a_network_policy_engine() {
     "/agentRuntime/toleration"
 )]
 #[case::no_rhythm("agentRuntime.evaluateSeconds=0", "/agentRuntime/evaluateSeconds")]
+#[case::no_label("agentRuntime.nodeSelector.agentpool=", "/agentRuntime/nodeSelector/agentpool")]
+#[case::no_taint("agentRuntime.toleration.workload=a b", "/agentRuntime/toleration/workload")]
+#[case::same_secret_twice("image.pullSecrets={a,a}", "/image/pullSecrets")]
+#[case::no_size("api.persistence.size=10K", "/api/persistence/size")]
+#[case::no_server("networkPolicy.dnsAddresses={10.0.0.256}", "/networkPolicy/dnsAddresses/0")]
+#[case::no_range("networkPolicy.codingExcept={100.64.0.0/33}", "/networkPolicy/codingExcept/0")]
+#[case::password("api.broker.url=https://me:secret@broker", "/api/broker/url")]
+#[case::two_addresses("api.publicUrl=https://a https://b", "/api/publicUrl")]
 #[case::no_digest("api.image.digest=latest", "/api/image/digest")]
 #[case::no_address("api.publicUrl=foundry.example.com", "/api/publicUrl")]
 #[case::no_number("operator.replicas=two", "/operator/replicas")]
@@ -226,6 +319,23 @@ async fn the_notes_say_that_policies_act_only_with_a_network_policy_engine() {
     "api.broker.existingSecret=token",
     "api.broker: url and existingSecret go together"
 )]
+#[case::closed_port(
+    "api.serviceToken.existingSecret=token,api.intelligenceUrl=http://intelligence:8080",
+    "api.intelligenceUrl: the API's network policy closes port 8080"
+)]
+#[case::closed_issuer(
+    "api.oidc.issuer=http://dex.dex",
+    "api.oidc.issuer: the API's network policy closes port 80"
+)]
+#[case::set_twice(
+    "api.extraEnv[0].name=FOUNDRY_LOG",
+    "api.extraEnv: FOUNDRY_LOG has a value of the chart already"
+)]
+#[case::runtime(
+    "operator.extraEnv[0].name=FOUNDRY_RUNTIME",
+    "operator.extraEnv: FOUNDRY_RUNTIME has a value of the chart already"
+)]
+#[case::own_label("api.podLabels.app=other", "api.podLabels: app is the chart's own")]
 #[case::no_token(
     "api.intelligenceUrl=http://intelligence",
     "set api.serviceToken.existingSecret too"
@@ -233,6 +343,19 @@ async fn the_notes_say_that_policies_act_only_with_a_network_policy_engine() {
 #[tokio::test]
 async fn a_wrong_value_is_refused_by_its_name(#[case] set: &str, #[case] words: &str) {
     let refused = rendered(&["--set", set]).await.unwrap_err();
+    assert!(refused.contains(words), "{refused}");
+}
+
+/// A rule without ports opens all of them, a chart without namespaces has nowhere to run.
+#[rstest]
+#[case::every_port("networkPolicy.outPorts=[]", "/networkPolicy/outPorts': minItems")]
+#[case::nowhere("agentRuntime.namespaces=[]", "/agentRuntime/namespaces': minItems")]
+#[tokio::test]
+async fn an_empty_list_is_refused_where_it_would_mean_something_else(
+    #[case] set: &str,
+    #[case] words: &str,
+) {
+    let refused = rendered(&["--set-json", set]).await.unwrap_err();
     assert!(refused.contains(words), "{refused}");
 }
 
@@ -251,6 +374,19 @@ async fn more_than_one_api_runs_on_what_they_share() {
     let alone = objects(&[]).await;
     let deployment = one(&alone, "Deployment", "default", "foundry-api");
     assert_eq!(deployment["spec"]["strategy"]["type"], "Recreate");
+}
+
+/// An address whose port is open, or may be by a rule of one's own, is taken.
+#[rstest]
+#[case::usual("api.oidc.issuer=https://login.example.com/realms/a:80")]
+#[case::listed("api.oidc.issuer=http://dex.dex:5556,networkPolicy.outPorts={443,5556}")]
+#[case::ruled("api.oidc.issuer=http://dex.dex:5556,networkPolicy.apiEgress[0].ports[0].port=5556")]
+#[case::no_policy("api.oidc.issuer=http://dex.dex:5556,networkPolicy.enabled=false")]
+#[tokio::test]
+async fn an_address_that_the_policy_may_open_is_taken(#[case] set: &str) {
+    let objects = objects(&["--set", set]).await;
+    let text = one(&objects, "Deployment", "default", "foundry-api").to_string();
+    assert!(text.contains("FOUNDRY_OIDC_ISSUER"), "{text}");
 }
 
 /// No Secret is made by the chart, and no value holds one.

@@ -48,6 +48,17 @@ async fn operator_and_api_use_every_right_of_the_chart_and_ask_for_no_other() {
         requests.iter().flat_map(|(account, request)| used(account, request)).collect();
     let idle: Vec<_> = granted.difference(&used).collect();
     assert_eq!(idle, [""; 0], "rights that nobody uses");
+
+    // What the operator wrote in the release's namespace goes with the release.
+    let is_lease = |name: &String| name.starts_with("Lease default/");
+    let lease = BTreeSet::from(["Lease default/foundry-operator".to_owned()]);
+    let there = place.inventory().await.unwrap();
+    assert_eq!(there.into_iter().filter(is_lease).collect::<BTreeSet<_>>(), lease);
+    // The scene had the operator make it again; an upgrade takes it back to the release.
+    place.upgrade(&chart(), &[]).await;
+    place.uninstall().await;
+    let left = place.inventory().await.unwrap();
+    assert_eq!(left.into_iter().filter(is_lease).collect::<BTreeSet<_>>(), BTreeSet::new());
     place.control_plane.stop().await.unwrap();
 }
 

@@ -53,6 +53,28 @@ async fn an_upgrade_to_the_same_chart_changes_nothing() {
     place.control_plane.stop().await.unwrap();
 }
 
+/// Several APIs roll, one on a file of its own makes way first: an upgrade leads from each to
+/// the other, though the cluster has filled in how to roll.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_api_may_join_a_shared_database_and_leave_it() {
+    let place = Place::start(Audit::Writes).await;
+    let volume = "api.persistence.accessModes={ReadWriteMany}";
+    place.install(&chart(), &["--set", volume]).await;
+    assert_eq!(strategy(&place).await, "Recreate");
+    for (secret, expected) in [("db", "RollingUpdate"), ("", "Recreate")] {
+        let database = format!("api.database.existingSecret={secret}");
+        place.upgrade(&chart(), &["--set", &database]).await;
+        assert_eq!(strategy(&place).await, expected);
+    }
+    place.control_plane.stop().await.unwrap();
+}
+
+async fn strategy(place: &Place) -> String {
+    let deployments: Api<Deployment> = Api::namespaced(place.client.clone(), "default");
+    let spec = deployments.get("foundry-api").await.unwrap().spec.unwrap();
+    spec.strategy.unwrap().type_.unwrap()
+}
+
 /// The previous chart. None has been released yet, so it is this one made older: another
 /// version, a type that differs, and an object that the new one has no more.
 fn previous(folder: &Path) -> PathBuf {

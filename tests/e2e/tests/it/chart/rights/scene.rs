@@ -9,9 +9,10 @@ use foundry_crds::{Agent, CodingRun, Harness, Model, meta, yaml};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Pod, Secret, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
-use kube::api::{DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::discovery::ApiResource;
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
@@ -165,10 +166,13 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// NET-01: where an installation wants none, the policies go.
+    /// NET-01: where an installation wants none, the policies go. A lease that somebody has
+    /// taken away in the meantime is made again.
     async fn policies_are_given_up(&mut self) {
         self.until::<NetworkPolicy>("foundry-harness", "it is there", |_| true).await;
         self.operator.take().unwrap().stop(GRACE).await.unwrap();
+        let leases: Api<Lease> = Api::namespaced(self.place.client.clone(), "default");
+        leases.delete("foundry-operator", &DeleteParams::default()).await.unwrap();
         self.start_operator(&[("FOUNDRY_NETWORK_POLICIES", "false")]).await;
         self.until_gone::<NetworkPolicy>("foundry-harness").await;
     }
