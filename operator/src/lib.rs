@@ -63,15 +63,17 @@ const PROBES_GRACE: Duration = Duration::from_secs(1);
 /// Runs the operator until `shutdown`, then finishes what is under way and hands
 /// the lease over.
 pub async fn run(client: Client, config: Config, shutdown: CancellationToken) -> Result<(), Error> {
-    match &config.runtime {
-        RuntimeConfig::Local(local) => runtime::local::check(local)?,
-        RuntimeConfig::Cluster(Some(_)) => tell_of_network_policies(&config),
-        RuntimeConfig::Cluster(None) => {}
+    if let RuntimeConfig::Local(local) = &config.runtime {
+        runtime::local::check(local)?;
     }
     let clock = Clock::system();
     let metrics = Metrics::new();
     let health = Health::default();
     let listener = serve::bind(&config).await?;
+    // Only now: what keeps us from starting is to be told alone.
+    if let RuntimeConfig::Cluster(Some(_)) = &config.runtime {
+        tell_of_network_policies(&config);
+    }
     let tasks = TaskTracker::new();
     let probes = CancellationToken::new();
     tasks.spawn(serve_probes(listener, health.clone(), metrics.clone(), probes.clone()));

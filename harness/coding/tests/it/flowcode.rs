@@ -99,6 +99,25 @@ fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
+/// The same command by way of one that lets a hangup be heeded: whoever started the tests may
+/// have asked for the opposite, and children inherit that.
+fn heeding_hangups(command: &Command) -> Command {
+    let command = command.as_std();
+    let mut heeding = Command::new("env");
+    heeding
+        .arg("--default-signal=HUP")
+        .arg(command.get_program())
+        .args(command.get_args())
+        .current_dir(command.get_current_dir().unwrap())
+        .env_clear()
+        .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    heeding
+}
+
 pub async fn ended(child: Child) -> Ran {
     let Output { status, stdout, stderr } =
         timeout(DEADLINE, child.wait_with_output()).await.expect("an end in time").unwrap();
@@ -350,7 +369,8 @@ async fn a_hangup_ends_the_run_and_the_command_that_is_under_way() {
     let mark = format!("hangup-{}", std::process::id());
     let program = format!("'{mark}'; setInterval(() => {{}}, 1000)");
     place.model.script([run(&["node", "-e", &program])]);
-    let child = place.command("openai", &["--approve", "self", "Fix it"]).spawn().unwrap();
+    let mut command = heeding_hangups(&place.command("openai", &["--approve", "self", "Fix it"]));
+    let child = command.spawn().unwrap();
     let becomes = async |running: bool| {
         while runs(&mark) != running {
             tokio::time::sleep(Duration::from_millis(10)).await;
