@@ -112,8 +112,9 @@ fn operator_rules() -> Vec<PolicyRule> {
 
 fn api_rules() -> Vec<PolicyRule> {
     vec![
-        rule(GROUP, &["agents", "codingruns"], READ),
-        rule(GROUP, &["harnesses", "models"], &["list", "watch"]),
+        rule(GROUP, &["agents", "codingruns", "harnesses"], READ),
+        // The catalog of models is what the watch tells.
+        rule(GROUP, &["models"], &["list", "watch"]),
         rule(GROUP, &["agents"], &["create", "patch"]),
         // ROUTE-14
         rule(GROUP, &["codingruns"], &["create"]),

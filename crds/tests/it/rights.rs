@@ -119,6 +119,7 @@ async fn the_api_may_do_what_it_does_and_nothing_more() {
         ("patch", "foundry.flow.life/agents/status"),
         ("actas", "foundry.flow.life/agents"),
         ("watch", "foundry.flow.life/models"),
+        ("get", "foundry.flow.life/harnesses"),
         ("create", "foundry.flow.life/codingruns"),
         ("patch", "foundry.flow.life/codingruns/status"),
         ("get", "-/secrets"),

@@ -89,6 +89,7 @@ impl<'a> Scene<'a> {
         let agent = from(json!({
             "name": "Lead", "id": LEAD, "harness_id": "agent-v1", "tools": ["spawn_coding_agent"],
         }));
+        self.person.get_harness("agent-v1").await.unwrap();
         self.person.create_agent(&agent).await.unwrap();
         self.person.start_agent(LEAD).await.unwrap();
         let (pod, token) = self.pod_of(LEAD).await;
