@@ -153,8 +153,8 @@ async fn a_question_waits_for_a_person_whose_words_are_the_tools_result() {
         complete.is_some_and(|condition| condition.reason == "AwaitingAnswer")
     });
     assert_eq!(complete(&waiting.await).0, "False");
-    let lines = run.log_of("question").await;
-    assert!(lines[0].event.message.contains(QUESTION), "{lines:?}");
+    let line = run.first_line_of("question").await;
+    assert!(line.event.message.contains(QUESTION), "{line:?}");
 
     let answer = PostAnswer { question_id: Some(question.id), ..words(ANSWER) };
     world.api.answer(&run.name, &answer).await.unwrap();

@@ -129,8 +129,7 @@ async fn saved_plan(run: &Run) -> String {
     let api = &run.world.api;
     let view = api.get_coding_run(RUN).await.unwrap();
     let document = view.plan.unwrap().document_id;
-    let lines = run.log_of("plan").await;
-    let data = lines[0].event.data.clone().unwrap();
+    let data = run.first_line_of("plan").await.event.data.unwrap();
     assert_eq!(data["location"], format!("documents:{document}"));
     assert_eq!(api.get_agent(RUN).await.unwrap().plan_document_id.as_deref(), Some(&*document));
 

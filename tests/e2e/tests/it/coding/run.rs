@@ -259,6 +259,16 @@ impl Run {
         lines
     }
 
+    /// Its first log line of this kind, of a run that goes on: the log comes on a way of its
+    /// own, and may come later than what the line tells of.
+    pub async fn first_line_of(&self, kind: &str) -> LogLine {
+        eventually(&format!("the log of {} has a {kind}", self.name), DEADLINE, || async {
+            let lines = self.log_of(kind).await;
+            lines.into_iter().next().ok_or_else(|| "it has none".to_owned())
+        })
+        .await
+    }
+
     /// Runs `go test` on what is on its branch at the host; gives that checkout.
     pub fn assert_go_tests_pass(&self) -> PathBuf {
         let place = self.world.folder.join(format!("look at {}", self.name));
