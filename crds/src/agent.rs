@@ -188,6 +188,17 @@ pub struct AgentSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "form::skills")]
     pub skills: Vec<SkillRef>,
+    /// ToolServers of the same namespace, connected beside the agent's own tools.
+    // SPEC-05
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "form::tool_servers")]
+    pub tool_servers: Vec<String>,
+    /// How many earlier versions of a persistent agent are kept as ControllerRevisions,
+    /// from 1 to 1000. Absent means all.
+    // SPEC-01
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "form::whole::<1, 1000>")]
+    pub revision_history_limit: Option<i64>,
     /// The repository a coding agent works on; only where the harness has the feature
     /// `repo_scope`. Of an ephemeral agent, which has that of its CodingRun, it cannot
     /// change.

@@ -12,6 +12,7 @@ mod limits;
 mod reported;
 
 pub use limits::Limits;
+pub(crate) use limits::parse as parse_duration;
 pub use reported::{
     Check, CheckResult, Outcome, Plan, PullRequest, Question, QuestionKind, Reported, RunResult,
     Usage,

@@ -8,11 +8,20 @@ use kube::CustomResourceExt as _;
 use serde_json::{Value, json};
 
 use crate::names::MAX_AGENT_NAME;
-use crate::{Agent, CodingRun, Harness, Model, form};
+use crate::{Agent, CodingRun, Harness, Model, Skill, Swarm, ToolServer, form};
 
 /// Every definition, in the order of the alphabet.
 pub fn all() -> Vec<Value> {
-    [Agent::crd(), CodingRun::crd(), Harness::crd(), Model::crd()].iter().map(finished).collect()
+    let definitions = [
+        Agent::crd(),
+        CodingRun::crd(),
+        Harness::crd(),
+        Model::crd(),
+        Skill::crd(),
+        Swarm::crd(),
+        ToolServer::crd(),
+    ];
+    definitions.iter().map(finished).collect()
 }
 
 fn finished(definition: &CustomResourceDefinition) -> Value {

@@ -20,20 +20,26 @@ use crate::agent::{Member, SkillRef};
 use crate::coding_run::Repository;
 use crate::harness::EnvVar;
 use crate::names::MAX_AGENT_NAME;
+use crate::swarm::SwarmMember;
 
 mod git;
 mod quantity;
+mod skill;
 mod status;
 
 pub use git::{git_ref, path_prefixes, ssh_remote};
 pub use quantity::{duration, resources};
-pub use status::{checks, conditions};
+pub use skill::{sha256, skill_files, skill_path, skill_versions};
+pub use status::{checks, conditions, discovered_tools, member_standings};
 
 /// `a-z`, `0-9` and `-`, beginning and ending with a letter or digit.
 const DNS_LABEL: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 /// What a person reads about [`DNS_LABEL`].
 const DNS_LABEL_MESSAGE: &str = "must be a DNS label of at most 40 characters: a-z, 0-9 and '-', \
                                  beginning and ending with a letter or digit";
+/// Scheme, host, port and path of a URL.
+const URL: &str =
+    r"^[^:]*://([^/?#]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?([/?#][^\s\pC]*)?$";
 /// A wire id: no blanks, no control characters, no leading punctuation.
 const WIRE_ID: &str = "^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$";
 
@@ -141,6 +147,16 @@ pub fn task(_: &mut SchemaGenerator) -> Schema {
     text(65536, &[matches(r"\S", "must say what is to be done")])
 }
 
+/// What a swarm works towards.
+pub fn goal(_: &mut SchemaGenerator) -> Schema {
+    text(16_384, &[matches(r"\S", "must say what the members work towards")])
+}
+
+/// What a member of a swarm is told: bounded so that twenty of them fit one object.
+pub fn member_instructions(_: &mut SchemaGenerator) -> Schema {
+    text(32_768, &[matches(r"\S", "must say what the member is to do")])
+}
+
 /// The id of a Model.
 pub fn wire_id(_: &mut SchemaGenerator) -> Schema {
     text(
@@ -192,14 +208,28 @@ pub fn base_url(_: &mut SchemaGenerator) -> Schema {
                 "must not hold credentials; put the key into a Secret and name it in spec.apiKey",
             ),
             says(r"!self.matches('[?#]')", "must not hold a query or fragment"),
-            matches(
-                r"^[^:]*://([^/?#]*@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?([/?#][^\s\pC]*)?$",
-                "must name a host, and may name a port and a path",
-            ),
+            matches(URL, "must name a host, and may name a port and a path"),
             says(
                 r"!self.matches('/(chat/completions|messages)/?$')",
                 "must end before /chat/completions or /messages; these are added by the protocol",
             ),
+        ],
+    )
+}
+
+/// URL of an MCP server: it is shown to people, so it carries neither credentials nor a
+/// query.
+pub fn tool_server_url(_: &mut SchemaGenerator) -> Schema {
+    text(
+        1024,
+        &[
+            matches("^https?://", "must begin with http:// or https://"),
+            says(
+                "!self.contains('@')",
+                "must not hold credentials; put them into a Secret and name it in spec.authSecret",
+            ),
+            says(r"!self.matches('[?#]')", "must not hold a query or fragment"),
+            matches(URL, "must name a host, and may name a port and a path"),
         ],
     )
 }
@@ -385,6 +415,20 @@ pub fn skills(generator: &mut SchemaGenerator) -> Schema {
         &generator.subschema_for::<SkillRef>(),
         &[unique(".name", "names a skill twice; attach it once, at one version")],
     )
+}
+
+/// ToolServers of an agent.
+pub fn tool_servers(generator: &mut SchemaGenerator) -> Schema {
+    let name = described(label(generator), "Name of a ToolServer.");
+    list(20, &name, &[unique("", "names a ToolServer twice")])
+}
+
+/// Members of a swarm.
+pub fn swarm_members(generator: &mut SchemaGenerator) -> Schema {
+    let rules = [unique(".name", "names a member twice; give each a name of its own")];
+    let mut schema = list(20, &generator.subschema_for::<SwarmMember>(), &rules);
+    schema.insert("minItems".to_owned(), json!(1));
+    schema
 }
 
 /// Environment variables.

@@ -18,6 +18,9 @@ pub mod model;
 pub mod names;
 mod policies;
 pub mod rbac;
+pub mod skill;
+pub mod swarm;
+pub mod tool_server;
 pub mod yaml;
 
 pub use agent::{Agent, AgentSpec, AgentState, AgentStatus};
@@ -25,3 +28,6 @@ pub use budget::Budget;
 pub use coding_run::{CodingRun, CodingRunSpec, CodingRunStatus};
 pub use harness::{Harness, HarnessSpec, HarnessStatus};
 pub use model::{Model, ModelSpec, ModelStatus};
+pub use skill::{Skill, SkillSpec, SkillStatus};
+pub use swarm::{Swarm, SwarmSpec, SwarmStatus};
+pub use tool_server::{ToolServer, ToolServerSpec, ToolServerStatus};

@@ -58,6 +58,8 @@ pub mod manager {
     /// The operator's writes to the ephemeral agents of coding runs. Not those of
     /// [`OPERATOR_INTENT`]: an apply un-sets what its manager set before and leaves out.
     pub const OPERATOR_RUNS: &str = "foundry-operator/runs";
+    /// The operator's writes to the ephemeral agents of swarms.
+    pub const OPERATOR_SWARMS: &str = "foundry-operator/swarms";
     /// The API's creates and edits.
     pub const API_EDIT: &str = "foundry-api/edit";
     /// The API's runtime verbs: `lifecycle`, `desiredState`, `starts`, `ttlAt`.
@@ -68,11 +70,12 @@ pub mod manager {
     pub const INSTALL: &str = "foundry-xtask/install";
 
     /// Every manager above.
-    pub const ALL: [&str; 8] = [
+    pub const ALL: [&str; 9] = [
         OPERATOR_CHILDREN,
         OPERATOR_STATUS,
         OPERATOR_INTENT,
         OPERATOR_RUNS,
+        OPERATOR_SWARMS,
         API_EDIT,
         API_VERBS,
         API_REPORTED,

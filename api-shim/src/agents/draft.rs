@@ -92,6 +92,8 @@ pub fn create(
         max_turns,
         tools,
         skills: skills.into_iter().map(skill).collect(),
+        tool_servers: Vec::new(),
+        revision_history_limit: None,
         repository: None,
         approval: None,
         limits: None,

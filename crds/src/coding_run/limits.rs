@@ -56,7 +56,7 @@ impl Limits {
 
 /// Hours, minutes and seconds, in this order and at least one of them: the form that
 /// admission lets in.
-fn parse(text: &str) -> Option<Duration> {
+pub(crate) fn parse(text: &str) -> Option<Duration> {
     let mut rest = text;
     let mut seconds = 0_u64;
     for (unit, each) in [('h', 3_600), ('m', 60), ('s', 1)] {

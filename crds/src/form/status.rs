@@ -2,7 +2,9 @@
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
+use super::words;
 use crate::coding_run::Check;
+use crate::swarm::MemberStanding;
 
 /// Conditions, merged by `type`, bounded as Kubernetes' own types bound them.
 pub fn conditions(_: &mut SchemaGenerator) -> Schema {
@@ -62,4 +64,20 @@ pub fn checks(generator: &mut SchemaGenerator) -> Schema {
         "maxItems": 100,
         "items": generator.subschema_for::<Check>(),
     })
+}
+
+/// Members of a swarm and where they stand.
+pub fn member_standings(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": 100,
+        "items": generator.subschema_for::<MemberStanding>(),
+    })
+}
+
+/// Names of tools that a server has: its own words, so they are bounded and no more.
+pub fn discovered_tools(generator: &mut SchemaGenerator) -> Schema {
+    let mut name = words::<256>(generator);
+    name.insert("description".to_owned(), "Name of a tool.".into());
+    json_schema!({ "type": "array", "maxItems": 256, "items": name })
 }
