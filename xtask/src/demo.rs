@@ -13,6 +13,7 @@ mod overlay;
 mod quickstart;
 mod story;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -39,7 +40,7 @@ pub struct Args {
     /// A cluster of your own, whose administrator you are (kind, k3d, any); without
     /// one the demo starts a control plane.
     #[arg(long, env = "KUBECONFIG", value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
+    kubeconfig: Option<OsString>,
     /// Seconds between the thoughts of its agent [default: the harness' own, 15].
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     evaluate_seconds: Option<u32>,
@@ -96,12 +97,13 @@ struct Running {
 async fn show(args: &Args, folder: &DataFolder, running: &mut Running) -> Result<()> {
     let started = Instant::now();
     // What can be refused is refused before a long build.
-    if let Some(theirs) = &args.kubeconfig {
+    let theirs = kubeconfig::named(args.kubeconfig.as_deref());
+    if let Some(theirs) = theirs {
         kubeconfig::answering_client(theirs).await?;
     }
-    build::everything(args.kubeconfig.as_deref()).await?;
+    build::everything(theirs).await?;
 
-    let cluster = Cluster::reach(args.kubeconfig.as_deref(), folder.path()).await?;
+    let cluster = Cluster::reach(theirs, folder.path()).await?;
     let cluster = running.cluster.insert(cluster);
     say(&format!("{} answers after {}", cluster.what(), elapsed(started)));
     install::install(cluster).await?;

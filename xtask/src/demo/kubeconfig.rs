@@ -1,5 +1,6 @@
 //! Kubeconfigs: of a person's own cluster, read and tried before anything is built.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -12,11 +13,27 @@ use kube::{Client, Config};
 /// How long a cluster may take to say its version.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Reads a kubeconfig.
-pub(super) fn read(path: &Path) -> Result<Kubeconfig> {
-    Kubeconfig::read_from(path).map_err(|error| {
-        let (path, cause) = (path.display(), one_line(&error.into()));
-        anyhow!("{path} is no kubeconfig; correct it, or unset KUBECONFIG: {cause}")
+/// What `KUBECONFIG` names; set and empty it names nothing, as kubectl takes it.
+pub(super) fn named(value: Option<&OsStr>) -> Option<&Path> {
+    value.filter(|value| !value.is_empty()).map(Path::new)
+}
+
+/// Reads a kubeconfig, or several whose paths stand in one list, as kubectl does: the
+/// first file that says a thing wins, and one that does not exist is passed over
+/// beside others.
+pub(super) fn read(list: &Path) -> Result<Kubeconfig> {
+    let files: Vec<_> = std::env::split_paths(list).filter(|file| file != Path::new("")).collect();
+    let is_list = files.len() > 1;
+    let present = files.iter().filter(|file| !is_list || file.exists());
+    let read = present.map(|file| {
+        Kubeconfig::read_from(file).map_err(|error| {
+            let (path, cause) = (file.display(), one_line(&error.into()));
+            anyhow!("{path} is no kubeconfig; correct it, or unset KUBECONFIG: {cause}")
+        })
+    });
+    read.reduce(|first, next| Ok(first?.merge(next?)?)).unwrap_or_else(|| {
+        let list = list.display();
+        Err(anyhow!("no file of {list} exists; correct it, or unset KUBECONFIG"))
     })
 }
 
@@ -76,6 +93,33 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
+
+    #[test]
+    fn an_empty_kubeconfig_variable_names_no_cluster() {
+        assert_eq!(named(None), None);
+        assert_eq!(named(Some(OsStr::new(""))), None);
+        assert_eq!(named(Some(OsStr::new("/a:/b"))), Some(Path::new("/a:/b")));
+    }
+
+    #[test]
+    fn of_a_list_of_kubeconfigs_the_first_word_holds_and_a_missing_file_is_passed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, context: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, format!("current-context: {context}")).unwrap();
+            path
+        };
+        let missing = folder.path().join("none");
+        let list = [missing.clone(), file("one", "first"), file("two", "second")];
+        let list = std::env::join_paths(list).unwrap();
+        assert_eq!(read(Path::new(&list)).unwrap().current_context.as_deref(), Some("first"));
+
+        let both = std::env::join_paths([&missing, &missing]).unwrap();
+        let error = read(Path::new(&both)).unwrap_err().to_string();
+        assert!(error.contains("exists; correct it, or unset KUBECONFIG"), "{error}");
+        let error = read(&missing).unwrap_err().to_string();
+        assert!(error.contains("is no kubeconfig"), "{error}");
+    }
 
     #[test]
     fn a_cause_is_said_once_and_on_one_line() {
