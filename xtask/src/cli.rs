@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::{bench, check, control_plane, demo, generate, helm, requirements, test};
+use crate::{bench, check, control_plane, demo, generate, helm, images, requirements, test};
 
 /// Foundry's own tooling.
 #[derive(Parser)]
@@ -27,6 +27,8 @@ enum Verb {
     ControlPlane(control_plane::Args),
     /// Builds Helm from its Go module, once; the chart's tests run it.
     Helm(helm::Args),
+    /// Builds the images, by docker, podman or buildah.
+    Images(images::Args),
     /// For each requirement, the tests that name it.
     Requirements(requirements::Args),
     /// Measures what the project promises in figures.
@@ -43,6 +45,7 @@ impl Cli {
             Verb::Generate(args) => generate::run(args),
             Verb::ControlPlane(args) => control_plane::run(args),
             Verb::Helm(args) => helm::run(args),
+            Verb::Images(args) => images::run(args),
             Verb::Requirements(args) => requirements::run(args),
             Verb::Bench(args) => bench::run(args),
         }

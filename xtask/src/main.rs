@@ -10,6 +10,7 @@ mod docs;
 mod generate;
 mod go;
 mod helm;
+mod images;
 mod printer;
 mod repository;
 mod requirements;
