@@ -15,7 +15,7 @@ pub mod kind {
     pub const STALLED: &str = "Stalled";
     /// A harness process of this agent is alive.
     pub const RUNNING: &str = "Running";
-    /// A coding run ended well.
+    /// A coding run, or every member of a swarm, ended well.
     pub const COMPLETE: &str = "Complete";
 }
 
@@ -52,8 +52,9 @@ pub const KINDS: [Kind; 5] = [
     Kind { word: kind::RUNNING, on: "Agent", meaning: "A harness process of this agent is alive." },
     Kind {
         word: kind::COMPLETE,
-        on: "CodingRun",
-        meaning: "The run ended well; while it is `False`, the reason says where it stands.",
+        on: "CodingRun, Swarm",
+        meaning: "The run, or every member of the swarm, ended well; while it is `False`, the \
+                  reason says where it stands.",
     },
 ];
 
@@ -87,10 +88,10 @@ macro_rules! reasons {
 }
 
 reasons! {
-    RUNNING = "Running" on "Agent",
-        "Everything is as the spec says and a harness runs.",
+    RUNNING = "Running" on "Agent, Swarm",
+        "Everything is as the spec says and a harness runs; of a swarm, those of its members.",
         "Nothing to do.";
-    STOPPED = "Stopped" on "Agent, CodingRun",
+    STOPPED = "Stopped" on "Agent, CodingRun, Swarm",
         "Nothing should run and nothing does. Of a run: somebody stopped or expired its agent \
          before it had a result.",
         "Start the agent, or set `spec.desiredState: running`; an expired agent of a run is \
@@ -98,10 +99,10 @@ reasons! {
     ON_DEMAND = "OnDemand" on "Agent",
         "An on-demand agent: a call wakes it inside the API, there is no workload by design.",
         "Nothing to do.";
-    PENDING = "Pending" on "Agent, CodingRun",
+    PENDING = "Pending" on "Agent, CodingRun, Swarm",
         "The workload is asked for and not yet up.",
         "Wait; if it lasts, read the message and the pod's events.";
-    DRAINING = "Draining" on "Agent, CodingRun",
+    DRAINING = "Draining" on "Agent, CodingRun, Swarm",
         "An earlier process of this agent, or the agent of an earlier run of this name, is still \
          ending; the next one starts when it is gone, so that two never poll one inbox.",
         "Wait; it ends within its grace period.";
@@ -121,9 +122,10 @@ reasons! {
     FINISHING = "Finishing" on "CodingRun",
         "The run's harness is gone and its result is not known yet; a report may be on its way.",
         "Wait a few seconds.";
-    SUCCEEDED = "Succeeded" on "CodingRun",
-        "The run is done, with a check that passed after the last edit.",
-        "Look at the pull request.";
+    SUCCEEDED = "Succeeded" on "CodingRun, Swarm",
+        "The run is done, with a check that passed after the last edit. Of a swarm: every member \
+         ended well.",
+        "Look at the pull request, or at what the members say.";
     OUT_OF_TIME = "OutOfTime" on "CodingRun",
         "The wall clock ran out first. What was pushed is kept.",
         "Raise `spec.limits.wallClock` and restart the run's agent, or narrow the task.";
@@ -148,49 +150,60 @@ reasons! {
          agent. What was not pushed is lost.",
         "Correct what the message names, then restart the run's agent; when the agent is \
          deleted, create another run.";
+    MEMBER_FAILED = "MemberFailed" on "Swarm",
+        "A member's process ended badly, or its agent was deleted.",
+        "Read the agent's log and restart it; a member whose agent is deleted is taken out of \
+         `spec.members`, and made anew when it is added again.";
+    DISMISSED = "Dismissed" on "Swarm",
+        "The swarm is dismissed: its members are expired and their Jobs gone.",
+        "Nothing to do; a single member can be restarted.";
+    PARENT_ARCHIVED = "ParentArchived" on "Swarm",
+        "The agent named by `spec.parent` is archived, so no further member is made. Those that \
+         are there go on until their time is over.",
+        "Dismiss the swarm, or create it for another agent.";
     COMPLETED = "Completed" on "Agent",
         "The process of an ephemeral agent ended well.",
         "Nothing to do; a restart runs the agent again.";
     FAILED = "Failed" on "Agent",
         "The process of an ephemeral agent ended badly.",
         "Read the agent's log, then restart it.";
-    EXPIRED = "Expired" on "Agent, CodingRun",
+    EXPIRED = "Expired" on "Agent, CodingRun, Swarm",
         "The agent is expired: its run ended or `spec.ttlAt` has passed. Of a run: that moment \
          passed before it had a result.",
         "Restart an ephemeral agent to bring it back.";
     ARCHIVED = "Archived" on "Agent",
         "The agent is archived; nothing of it runs.",
         "Nothing to do; create another agent to go on.";
-    CRASH_LOOP = "CrashLoop" on "Agent, CodingRun",
+    CRASH_LOOP = "CrashLoop" on "Agent, CodingRun, Swarm",
         "The harness process keeps ending; it is started again with growing pauses.",
         "Read the pod's log; the message names the last exit.";
     OUTDATED = "Outdated" on "Agent",
         "The running process was started with an older image or environment than a start would \
          use now.",
         "Restart the agent when it suits.";
-    HARNESS_NOT_FOUND = "HarnessNotFound" on "Agent, CodingRun",
+    HARNESS_NOT_FOUND = "HarnessNotFound" on "Agent, CodingRun, Swarm",
         "The Harness named by `spec.harness` does not exist in this namespace.",
         "Create the Harness or name another; it heals by itself.";
-    HARNESS_LACKS_FEATURE = "HarnessLacksFeature" on "Agent, CodingRun",
+    HARNESS_LACKS_FEATURE = "HarnessLacksFeature" on "Agent, CodingRun, Swarm",
         "The Harness named by `spec.harness` cannot work on a repository: it lacks the feature \
          `repo_scope`, or it has no pods.",
         "Name a Harness that has it, or add the feature to this one; it heals by itself.";
-    PARENT_NOT_FOUND = "ParentNotFound" on "Agent, CodingRun",
+    PARENT_NOT_FOUND = "ParentNotFound" on "Agent, CodingRun, Swarm",
         "The agent named by `spec.parent`, or by `spec.agent` of a run, does not exist in this \
          namespace.",
         "Create that agent, or delete this object.";
-    PARENT_OWNER = "ParentOwner" on "Agent, CodingRun",
+    PARENT_OWNER = "ParentOwner" on "Agent, CodingRun, Swarm",
         "The owner differs from the owner of the agent named by `spec.parent`, or by \
          `spec.agent` of a run.",
         "Delete this object; a child acts for the person its parent acts for.";
-    SLUG_TAKEN = "SlugTaken" on "Agent, CodingRun",
+    SLUG_TAKEN = "SlugTaken" on "Agent, CodingRun, Swarm",
         "An earlier agent already has this slug, so this one gets no mailbox.",
         "Set another `spec.slug`; create a run anew under another name.";
-    NAME_TAKEN = "NameTaken" on "Agent, CodingRun",
+    NAME_TAKEN = "NameTaken" on "Agent, CodingRun, Swarm",
         "An object with the workload's name exists that Foundry did not make, or an agent with \
          the run's name that is not the run's.",
         "Delete or rename that object, or use another name for this one.";
-    REFUSED = "Refused" on "Agent, CodingRun",
+    REFUSED = "Refused" on "Agent, CodingRun, Swarm",
         "The cluster refused a create or delete; the message carries its words.",
         "Fix what the message names (quota, policy, rights), then start again.";
     INVALID = "Invalid" on "all",
@@ -199,7 +212,7 @@ reasons! {
     RESOLVED = "Resolved" on "Harness, Model",
         "Everything the object names exists.",
         "Nothing to do.";
-    SECRET_NOT_FOUND = "SecretNotFound" on "Agent, CodingRun, Model",
+    SECRET_NOT_FOUND = "SecretNotFound" on "Agent, CodingRun, Swarm, Model",
         "A Secret does not exist in this namespace: of a Model the one named by \
          `spec.apiKey.name`, of a coding agent `foundry-harness-ssh`.",
         "Create the Secret, or name another; it heals by itself.";

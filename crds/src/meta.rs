@@ -33,6 +33,10 @@ pub mod label {
     pub const AGENT: &str = "foundry.flow.life/agent";
     /// Start number of the process a pod runs.
     pub const START: &str = "foundry.flow.life/start";
+    /// Name of the agent that started an ephemeral agent: a hint, as `spec.parent` says.
+    pub const PARENT: &str = "foundry.flow.life/parent";
+    /// Name of the Swarm that an agent is a member of: a hint, as `spec.swarm` says.
+    pub const SWARM: &str = "foundry.flow.life/swarm";
     /// `app.kubernetes.io/managed-by`.
     pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
     /// Value of [`MANAGED_BY`] on what the operator makes.
@@ -44,6 +48,9 @@ pub mod annotation {
     /// Start number that a pod template was rendered for; it changes only on start
     /// and restart, so that nothing else rolls a pod (LIFE-16).
     pub const PROCESS_START: &str = "foundry.flow.life/process-start";
+    /// Seconds of `spec.ttl` of a Swarm that `spec.ttlAt` of a member goes by, so that an
+    /// edit of it moves `ttlAt` by the difference and takes back no restart (LIFE-13).
+    pub const SWARM_TTL: &str = "foundry.flow.life/swarm-ttl-seconds";
 }
 
 /// Server-side apply field managers, `foundry-<binary>/<writer>`, tested unique.

@@ -35,7 +35,7 @@ const EDIT: &[&str] = &["create", "update", "patch", "delete", "deletecollection
 const KINDS: &[&str] = &["agents", "codingruns", "harnesses", "models"];
 /// The kinds that the operator and the API work on today; a right comes with the code
 /// that uses it.
-const SERVED: &[&str] = &["agents", "codingruns", "harnesses", "models"];
+const SERVED: &[&str] = &["agents", "codingruns", "harnesses", "models", "swarms"];
 
 /// Everything, for these watched namespaces.
 pub fn all(namespaces: &[&str]) -> Vec<Value> {
@@ -83,7 +83,13 @@ fn operator_rules() -> Vec<PolicyRule> {
         acting_for_others(),
         rule(
             GROUP,
-            &["agents/status", "codingruns/status", "harnesses/status", "models/status"],
+            &[
+                "agents/status",
+                "codingruns/status",
+                "harnesses/status",
+                "models/status",
+                "swarms/status",
+            ],
             &["patch"],
         ),
         // WORK-05
