@@ -5,6 +5,7 @@
 //! deadline, and status writes carry the version they were computed from, so that a
 //! stale cache or a second operator meets a conflict instead of undoing newer work.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::future::Future;
 use std::time::Duration;
@@ -160,35 +161,46 @@ pub async fn expire(client: &Client, version: Version) -> Result<Version, Error>
     Ok(version.written(&metadata))
 }
 
-/// Creates the agent of a run, and takes none over that is there already.
-pub async fn create_agent(client: &Client, agent: &Agent) -> Result<(), Error> {
+/// Creates the agent of a run or of a member of a swarm, and takes none over that is
+/// there already.
+pub async fn create_agent(
+    client: &Client,
+    manager: &'static str,
+    agent: &Agent,
+) -> Result<(), Error> {
     let name = agent.metadata.name.clone().unwrap_or_default();
     let namespace = agent.metadata.namespace.clone().unwrap_or_default();
     let api: Api<Agent> = Api::namespaced(client.clone(), &namespace);
-    let parameters = PostParams {
-        field_manager: Some(meta::manager::OPERATOR_RUNS.to_owned()),
-        ..PostParams::default()
-    };
+    let parameters =
+        PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
     let request = api.create(&parameters, agent);
     bounded("create", "Agent".to_owned(), &name, request).await.map(drop)
 }
 
-/// Changes fields of the spec of a run's agent, at the version they were compared with.
+/// Changes annotations and fields of the spec of such an agent, at the version they were
+/// compared with.
 ///
 /// No apply: under the manager that created it, an apply would be a second owner of
 /// each field, and one that runtime verbs could not take `ttlAt` from.
 #[expect(clippy::disallowed_methods, reason = "this is the apply module")]
 pub async fn edit_agent<S: Serialize>(
     client: &Client,
+    manager: &'static str,
     version: &Version,
+    annotations: &BTreeMap<&str, String>,
     fields: &S,
 ) -> Result<(), Error> {
+    #[derive(Serialize)]
+    struct Metadata<'a> {
+        #[serde(flatten)]
+        version: &'a Version,
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        annotations: &'a BTreeMap<&'a str, String>,
+    }
     let api: Api<Agent> = Api::namespaced(client.clone(), &version.namespace);
-    let manager = PatchParams {
-        field_manager: Some(meta::manager::OPERATOR_RUNS.to_owned()),
-        ..PatchParams::default()
-    };
-    let body = Patch::Merge(serde_json::json!({ "metadata": version, "spec": fields }));
+    let manager = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+    let metadata = Metadata { version, annotations };
+    let body = Patch::Merge(serde_json::json!({ "metadata": metadata, "spec": fields }));
     let request = api.patch(&version.name, &manager, &body);
     bounded("edit", "Agent".to_owned(), &version.name, request).await.map(drop)
 }

@@ -7,7 +7,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use foundry_crds::{Agent, CodingRun, Harness, meta};
+use foundry_crds::{Agent, CodingRun, Harness, Swarm, meta};
 use futures::{Stream, TryStreamExt as _};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
@@ -22,7 +22,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use crate::error::Error;
-use crate::members::Members;
+use crate::members::{self, Members};
+use crate::runtime::workload;
 use crate::slugs::Slugs;
 use crate::wakes::Wakes;
 
@@ -52,6 +53,10 @@ pub struct Caches {
     pub pods: Children<Pod>,
     /// Coding runs; not among those that agents wait for.
     pub runs: Cache<CodingRun>,
+    /// Swarms; not among those that agents wait for.
+    pub swarms: Cache<Swarm>,
+    /// Which agents say that they are a Swarm's own.
+    pub agents_of_swarms: Arc<Members>,
 }
 
 /// The objects of one kind in one namespace, as the watch shows them.
@@ -151,6 +156,10 @@ pub struct Streams {
     pub runs: Changes<CodingRun>,
     /// Coding runs whose agent or Harness changed.
     pub wakes: Arc<Wakes>,
+    /// Swarms that changed.
+    pub swarms: Changes<Swarm>,
+    /// Swarms of which an agent, the parent or a Harness changed.
+    pub swarm_wakes: Arc<Wakes>,
 }
 
 /// Begins to watch one namespace.
@@ -159,8 +168,26 @@ pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> 
     let (runs, run_changes) =
         watch_kind(client, namespace, settings(None), |_| {}, |_: &mut CodingRun| {});
     let wakes = Arc::new(Wakes::default());
+    let swarms_of_parents = Arc::new(Members::default());
+    let by_parent = Arc::clone(&swarms_of_parents);
+    let (swarms, swarm_changes) = watch_kind(
+        client,
+        namespace,
+        settings(None),
+        move |event| by_parent.note(event, parent_of_swarm),
+        |_: &mut Swarm| {},
+    );
+    let swarm_wakes = Arc::new(Wakes::default());
     let noted = Arc::clone(slugs);
-    let of_agents = Dependents { runs: runs.clone(), wakes: Arc::clone(&wakes) };
+    let agents_of_swarms = Arc::new(Members::default());
+    let by_swarm = Arc::clone(&agents_of_swarms);
+    let of_agents = Dependents {
+        runs: runs.clone(),
+        wakes: Arc::clone(&wakes),
+        swarms: swarms.clone(),
+        swarms_of_parents,
+        swarm_wakes: Arc::clone(&swarm_wakes),
+    };
     let of_harnesses = of_agents.clone();
     let (agents, agent_changes) = watch_kind(
         client,
@@ -168,6 +195,7 @@ pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> 
         settings(None),
         move |event| {
             noted.note(event);
+            by_swarm.note(event, swarm_of_agent);
             of_agents.note_agent(event);
         },
         |_: &mut Agent| {},
@@ -184,7 +212,7 @@ pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> 
     let (jobs, job_changes) = watch_children(client, namespace, &ours, prune_job);
     let (pods, pod_changes) = watch_children(client, namespace, &ours, prune_pod);
     (
-        Caches { agents, harnesses, deployments, jobs, pods, runs },
+        Caches { agents, harnesses, deployments, jobs, pods, runs, swarms, agents_of_swarms },
         Streams {
             agents: agent_changes,
             harnesses: harness_changes,
@@ -193,58 +221,102 @@ pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> 
             pods: pod_changes,
             runs: run_changes,
             wakes,
+            swarms: swarm_changes,
+            swarm_wakes,
         },
     )
 }
 
-/// The coding runs of a namespace, to be looked at again with what they depend on.
+/// The coding runs and swarms of a namespace, to be looked at again with what they depend
+/// on.
 #[derive(Clone)]
 struct Dependents {
     runs: Cache<CodingRun>,
     wakes: Arc<Wakes>,
+    swarms: Cache<Swarm>,
+    swarms_of_parents: Arc<Members>,
+    swarm_wakes: Arc<Wakes>,
 }
 
 impl Dependents {
-    /// A run and its agent have one name.
     fn note_agent(&self, event: &watcher::Event<Guard<Agent>>) {
         match event {
             watcher::Event::Apply(agent) | watcher::Event::Delete(agent) => {
                 let ObjectMeta { namespace, name, .. } = agent.meta();
-                if let (Some(namespace), Some(name)) = (namespace, name)
-                    && self.runs.get(namespace, name).is_some()
-                {
-                    self.wakes.wake([name.clone()]);
+                if let (Some(namespace), Some(name)) = (namespace, name) {
+                    self.wake_by_agent(namespace, name, swarm_of_agent(agent));
                 }
             }
-            watcher::Event::InitDone => self.wake(|_| true),
+            watcher::Event::InitDone => self.wake(|_| true, |_| true),
             watcher::Event::Init | watcher::Event::InitApply(_) => {}
         }
+    }
+
+    /// A run and its agent have one name; a member of a swarm names it as its owner.
+    fn wake_by_agent(&self, namespace: &str, agent: &str, swarm: Option<String>) {
+        if self.runs.get(namespace, agent).is_some() {
+            self.wakes.wake([agent.to_owned()]);
+        }
+        let swarms = swarm.into_iter().chain(self.swarms_of_parents.of(agent));
+        self.swarm_wakes.wake(swarms.filter(|swarm| self.swarms.get(namespace, swarm).is_some()));
     }
 
     fn note_harness(&self, event: &watcher::Event<Guard<Harness>>) {
         match event {
             watcher::Event::Apply(harness) | watcher::Event::Delete(harness) => {
-                let name = harness.meta().name.as_deref();
-                self.wake(|run| Some(run.spec.harness()) == name);
+                let name = harness.meta().name.as_deref().unwrap_or_default();
+                self.wake(
+                    |run| run.spec.harness() == name,
+                    |swarm| swarm.spec.members.iter().any(|member| member.harness == name),
+                );
             }
-            watcher::Event::InitDone => self.wake(|_| true),
+            watcher::Event::InitDone => self.wake(|_| true, |_| true),
             watcher::Event::Init | watcher::Event::InitApply(_) => {}
         }
     }
 
     /// After a new list, which may hold any change, these are all.
-    fn wake(&self, which: impl Fn(&CodingRun) -> bool) {
-        let runs = self.runs.all();
-        let runs = runs.iter().filter_map(|run| run.0.as_ref().ok());
-        self.wakes.wake(runs.filter(|run| which(run)).filter_map(|run| run.metadata.name.clone()));
+    fn wake(&self, runs: impl Fn(&CodingRun) -> bool, swarms: impl Fn(&Swarm) -> bool) {
+        self.wakes.wake(names(&self.runs, runs));
+        self.swarm_wakes.wake(names(&self.swarms, swarms));
     }
+}
+
+/// Names of the objects of a cache that `which` picks.
+fn names<K>(cache: &Cache<K>, which: impl Fn(&K) -> bool) -> Vec<String>
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope> + Clone + 'static,
+{
+    let objects = cache.all();
+    let objects = objects.iter().filter_map(|object| object.0.as_ref().ok());
+    objects.filter(|object| which(object)).filter_map(|it| it.meta().name.clone()).collect()
+}
+
+/// The swarm that an agent names as its owner: a hint, for a swarm looks at UIDs too.
+fn swarm_of_agent(agent: &Guard<Agent>) -> Option<String> {
+    let owner = workload::controller(agent.meta())?;
+    (owner.kind == Swarm::kind(&())).then(|| owner.name.clone())
+}
+
+/// The agent that started a swarm.
+fn parent_of_swarm(swarm: &Guard<Swarm>) -> Option<String> {
+    swarm.0.as_ref().ok().map(|swarm| swarm.spec.parent.clone())
 }
 
 impl Caches {
     /// Waits until every first list is complete: what is not there yet is not gone.
     pub async fn wait_until_whole(&self) -> Result<(), Error> {
-        // A cluster without the kind of runs has agents all the same.
-        let Self { agents, harnesses, deployments, jobs, pods, runs: _ } = self;
+        // A cluster without the kinds of runs and swarms has agents all the same.
+        let Self {
+            agents,
+            harnesses,
+            deployments,
+            jobs,
+            pods,
+            runs: _,
+            swarms: _,
+            agents_of_swarms: _,
+        } = self;
         agents.wait_until_whole().await?;
         harnesses.wait_until_whole().await?;
         deployments.cache.wait_until_whole().await?;
@@ -274,7 +346,7 @@ where
         client,
         namespace,
         settings(Some(labels)),
-        move |event| noted.note(event),
+        move |event| noted.note(event, members::labelled_agent),
         prune,
     );
     (Children { cache, members }, changes)

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use foundry_crds::{Agent, CodingRun, Harness, meta};
+use foundry_crds::{Agent, Harness, meta};
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -19,16 +19,16 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::caches::{self, Changes, Guard, Streams};
+use crate::caches::{self, Cache, Caches, Changes, Guard, Streams};
 use crate::context::Context;
 use crate::error::{Class, Error, chain};
 use crate::wakes::Wakes;
-use crate::{agent, coding_run, harness, model};
+use crate::{agent, coding_run, harness, model, swarm};
 
 /// Agents reconciled at once in one namespace.
 const AGENTS_AT_ONCE: u16 = 16;
-/// Runs reconciled at once in one namespace.
-const RUNS_AT_ONCE: u16 = 8;
+/// Runs, and swarms, reconciled at once in one namespace.
+const DEPENDENTS_AT_ONCE: u16 = 8;
 /// Objects of the other kinds reconciled at once in one namespace.
 const OTHERS_AT_ONCE: u16 = 4;
 
@@ -46,11 +46,30 @@ pub fn run(
     context: &Arc<Context>,
     stop: &CancellationToken,
 ) -> Vec<BoxFuture<'static, ()>> {
-    let Streams { agents, harnesses, deployments, jobs, pods, runs, wakes } = streams;
+    let Streams { agents, harnesses, deployments, jobs, pods, runs, wakes, swarms, swarm_wakes } =
+        streams;
     let of_agents = OfAgents { agents, harnesses, deployments, jobs, pods };
     vec![
         Box::pin(self::agents(namespace, of_agents, context, stop)),
-        Box::pin(self::runs(namespace, runs, wakes, context, stop)),
+        Box::pin(dependents(
+            Dependents { kind: "codingrun", changes: runs, wakes, cache: |it| &it.runs },
+            coding_run::reconcile,
+            namespace,
+            context,
+            stop,
+        )),
+        Box::pin(dependents(
+            Dependents {
+                kind: "swarm",
+                changes: swarms,
+                wakes: swarm_wakes,
+                cache: |it| &it.swarms,
+            },
+            swarm::reconcile,
+            namespace,
+            context,
+            stop,
+        )),
         Box::pin(alone("harness", harness::reconcile, client, namespace, context, stop)),
         Box::pin(alone("model", model::reconcile, client, namespace, context, stop)),
     ]
@@ -96,33 +115,51 @@ fn agents(
     }
 }
 
-/// The controller of runs. Their agents and Harnesses are read from the caches of the
-/// controller of agents, and it is from these caches that runs are woken: a watch of
-/// their own could be ahead of what a reconcile then reads.
-fn runs(
-    namespace: &str,
-    changes: Changes<CodingRun>,
+/// A kind whose objects are carried out by agents: runs and swarms.
+struct Dependents<K: Resource<DynamicType = ()> + Clone + 'static> {
+    kind: &'static str,
+    changes: Changes<K>,
     wakes: Arc<Wakes>,
+    cache: fn(&Caches) -> &Cache<K>,
+}
+
+/// The controller of runs, or of swarms. Their agents and Harnesses are read from the
+/// caches of the controller of agents, and it is from these caches that they are woken: a
+/// watch of their own could be ahead of what a reconcile then reads.
+fn dependents<K, F>(
+    which: Dependents<K>,
+    reconcile: fn(Arc<Guard<K>>, Arc<Context>) -> F,
+    namespace: &str,
     context: &Arc<Context>,
     stop: &CancellationToken,
-) -> impl Future<Output = ()> + use<> {
-    let store = context.caches.get(namespace).map(|caches| caches.runs.store());
+) -> impl Future<Output = ()> + use<K, F>
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+        + DeserializeOwned
+        + Clone
+        + Debug
+        + Send
+        + Sync
+        + 'static,
+    F: Future<Output = Result<Action, Error>> + Send + 'static,
+{
+    let Dependents { kind, changes, wakes, cache } = which;
+    let store = context.caches.get(namespace).map(|caches| cache(caches).store());
     let context = Arc::clone(context);
     let stop = stop.clone();
     let namespace = namespace.to_owned();
     async move {
         let Some(store) = store else { return };
-        let woken = wakes
-            .stream()
-            .map(move |name| ObjectRef::<Guard<CodingRun>>::new(&name).within(&namespace));
+        let woken =
+            wakes.stream().map(move |name| ObjectRef::<Guard<K>>::new(&name).within(&namespace));
         Controller::for_stream(changes, store)
-            .with_config(controller::Config::default().concurrency(RUNS_AT_ONCE))
+            .with_config(controller::Config::default().concurrency(DEPENDENTS_AT_ONCE))
             .trigger_backoff(Brief)
             .reconcile_on(woken)
             .graceful_shutdown_on(stop.cancelled_owned())
             .run(
-                |object, context| counted("codingrun", object, context, coding_run::reconcile),
-                again::<CodingRun>,
+                move |object, context| counted(kind, object, context, reconcile),
+                again::<K>,
                 context,
             )
             .for_each(log)

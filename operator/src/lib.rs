@@ -28,6 +28,7 @@ mod read;
 pub mod runtime;
 mod serve;
 mod slugs;
+pub mod swarm;
 mod wakes;
 
 use std::collections::BTreeMap;

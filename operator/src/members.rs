@@ -1,38 +1,38 @@
-//! Which objects carry the label of which agent, so that a reconcile reads its own
-//! few and never all.
+//! Which objects belong to which other one, so that a reconcile reads its own few and
+//! never all.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use foundry_crds::meta;
 use kube::Resource;
-use kube::api::ObjectMeta;
 use kube::runtime::watcher::Event;
 
-/// Names of objects of one kind in one namespace, by agent.
+/// Names of objects of one kind in one namespace, by what they belong to.
 #[derive(Debug, Default)]
 pub struct Members {
     names: Mutex<HashMap<String, BTreeSet<String>>>,
 }
 
 impl Members {
-    /// Takes note of a watch event. A missed deletion leaves a name that no cache
-    /// knows: it is passed over when read.
-    pub fn note<K: Resource>(&self, event: &Event<K>) {
+    /// Takes note of a watch event; `owner` says what an object belongs to. A missed
+    /// deletion leaves a name that no cache knows: it is passed over when read.
+    pub fn note<K: Resource>(&self, event: &Event<K>, owner: impl Fn(&K) -> Option<String>) {
+        let membership = |object: &K| Some((owner(object)?, object.meta().name.clone()?));
         match event {
             Event::Apply(object) | Event::InitApply(object) => {
-                if let Some((agent, name)) = membership(object.meta()) {
+                if let Some((owner, name)) = membership(object) {
                     let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-                    names.entry(agent).or_default().insert(name);
+                    names.entry(owner).or_default().insert(name);
                 }
             }
             Event::Delete(object) => {
-                if let Some((agent, name)) = membership(object.meta()) {
+                if let Some((owner, name)) = membership(object) {
                     let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-                    if let Some(members) = names.get_mut(&agent) {
+                    if let Some(members) = names.get_mut(&owner) {
                         members.remove(&name);
                         if members.is_empty() {
-                            names.remove(&agent);
+                            names.remove(&owner);
                         }
                     }
                 }
@@ -41,14 +41,14 @@ impl Members {
         }
     }
 
-    /// The names noted for an agent.
-    pub fn of(&self, agent: &str) -> Vec<String> {
+    /// The names noted for one owner.
+    pub fn of(&self, owner: &str) -> Vec<String> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
-        names.get(agent).into_iter().flatten().cloned().collect()
+        names.get(owner).into_iter().flatten().cloned().collect()
     }
 }
 
-fn membership(metadata: &ObjectMeta) -> Option<(String, String)> {
-    let agent = metadata.labels.as_ref()?.get(meta::label::AGENT)?.clone();
-    Some((agent, metadata.name.clone()?))
+/// The agent whose label an object carries.
+pub fn labelled_agent<K: Resource>(object: &K) -> Option<String> {
+    object.meta().labels.as_ref()?.get(meta::label::AGENT).cloned()
 }

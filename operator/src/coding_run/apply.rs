@@ -1,5 +1,9 @@
 //! Performs a plan and says what the cluster refused.
 
+use std::collections::BTreeMap;
+
+use foundry_crds::meta::manager::OPERATOR_RUNS;
+
 use super::plan::{Action, Plan};
 use crate::agent::apply::Applied;
 use crate::apply;
@@ -21,11 +25,13 @@ async fn perform(context: &Context, plan: &Plan) -> Result<(), Error> {
     let verb = match &plan.action {
         None => return Ok(()),
         Some(Action::Create(agent)) => {
-            apply::create_agent(&context.client, agent).await?;
+            apply::create_agent(&context.client, OPERATOR_RUNS, agent).await?;
             "create"
         }
         Some(Action::Edit(version, edit)) => {
-            apply::edit_agent(&context.client, version, &**edit).await?;
+            let annotations = BTreeMap::new();
+            apply::edit_agent(&context.client, OPERATOR_RUNS, version, &annotations, &**edit)
+                .await?;
             "edit"
         }
     };

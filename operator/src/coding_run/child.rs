@@ -1,5 +1,7 @@
 //! The agent that carries a run out, as the run says it.
 
+use std::collections::BTreeMap;
+
 use foundry_crds::agent::{Lifecycle, Lifetime};
 use foundry_crds::coding_run::Limits;
 use foundry_crds::{Agent, AgentSpec, CodingRun, CodingRunSpec, meta};
@@ -26,10 +28,7 @@ pub fn agent(run: &RunId, spec: &CodingRunSpec, now: Timestamp) -> Agent {
         metadata: ObjectMeta {
             name: Some(run.name.clone()),
             namespace: Some(run.namespace.clone()),
-            labels: Some(
-                [(meta::label::MANAGED_BY.to_owned(), meta::label::MANAGED_BY_OPERATOR.to_owned())]
-                    .into(),
-            ),
+            labels: Some(labels(spec)),
             owner_references: Some(vec![owner(run)]),
             ..ObjectMeta::default()
         },
@@ -48,6 +47,14 @@ pub fn agent(run: &RunId, spec: &CodingRunSpec, now: Timestamp) -> Agent {
         },
         status: None,
     }
+}
+
+/// Hints for people and selectors.
+fn labels(spec: &CodingRunSpec) -> BTreeMap<String, String> {
+    let ours = (meta::label::MANAGED_BY, meta::label::MANAGED_BY_OPERATOR);
+    let parent = spec.agent.as_deref().map(|parent| (meta::label::PARENT, parent));
+    let labels = [ours].into_iter().chain(parent);
+    labels.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
 /// The reference that makes an agent the run's own, so that it goes with the run.
