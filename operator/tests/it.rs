@@ -13,5 +13,7 @@ mod it {
     mod network;
     mod network_obstacles;
     mod resources;
+    mod swarm;
+    mod swarm_obstacles;
     mod world;
 }

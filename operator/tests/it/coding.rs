@@ -17,7 +17,7 @@ use super::world::{DEADLINE, World, complete, reason};
 
 /// Plays the kubelet: says how the only pod of an agent fares.
 #[expect(clippy::disallowed_methods, reason = "the test is another writer")]
-async fn kubelet_says(world: &World, agent: &str, phase: &str, state: Value) {
+pub async fn kubelet_says(world: &World, agent: &str, phase: &str, state: Value) {
     let pod = world.one_pod(agent).await;
     let status = json!({ "status": {
         "phase": phase,
