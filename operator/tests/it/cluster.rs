@@ -200,6 +200,46 @@ async fn an_on_demand_agent_is_ready_without_any_workload() {
     operator.stop().await;
 }
 
+/// ONDEM-03, ONDEM-04: the API handles calls itself; what it writes when the wake of an
+/// ephemeral agent is handled leaves that agent expired, and at rest.
+#[tokio::test]
+async fn on_demand_agents_get_no_workload_however_they_are_started_and_expire_without_one() {
+    let world = World::new("op-wake").await;
+    let operator = world.cluster_operator();
+    world.harness("agent-v1").await;
+    world.agent("ann", |spec| spec.activation = Some(Activation::OnDemand)).await;
+    world
+        .agent("kid", |spec| {
+            ephemeral(spec, 3_600);
+            spec.parent = Some("ann".to_owned());
+            spec.activation = Some(Activation::OnDemand);
+        })
+        .await;
+    world.edit("ann", json!({ "desiredState": "running", "starts": 1 })).await;
+    for name in ["ann", "kid"] {
+        world.status("it is on demand", name, |it| it.state == Some(AgentState::OnDemand)).await;
+    }
+    world.edit("kid", json!({ "lifecycle": "expired", "desiredState": "completed" })).await;
+    let status = world
+        .status("the agent is expired", "kid", |it| it.state == Some(AgentState::Expired))
+        .await;
+    assert_eq!(reason(&status, "Ready", true), Some("Expired"));
+    assert_eq!(status.workload, None);
+    world.edit("ann", json!({ "starts": 2 })).await;
+    world.status("a restart counts", "ann", |it| it.observed_starts == Some(2)).await;
+    world.exactly::<Deployment>(&[]).await;
+    world.exactly::<Job>(&[]).await;
+    world.exactly::<Pod>(&[]).await;
+    let workloads = ["deployments", "jobs", "pods"];
+    let made: Vec<_> = world
+        .operator_writes()
+        .into_iter()
+        .filter(|(resource, _)| workloads.iter().any(|it| resource.starts_with(it)))
+        .collect();
+    assert_eq!(made, vec![], "not for a moment either");
+    operator.stop().await;
+}
+
 /// LIFE-10
 #[tokio::test]
 async fn a_stop_leaves_no_pod_and_a_start_brings_the_same_agent_back() {

@@ -11,6 +11,7 @@ use crate::conditions::Readiness;
 use crate::runtime::Limit;
 
 mod obstacles;
+mod on_demand;
 mod properties;
 mod starts;
 
