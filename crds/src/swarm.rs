@@ -189,7 +189,8 @@ pub enum MemberPhase {
     Running,
     /// Somebody stopped it.
     Stopped,
-    /// Its process ended well.
+    /// Its process ended well, or its agent was expired in good time: by its harness, or by
+    /// the agent that started it.
     Succeeded,
     /// Its process ended badly, or its agent was deleted.
     Failed,
