@@ -21,6 +21,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::Error;
+use crate::metrics::Pass;
 
 /// How long one write may take.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -337,6 +338,7 @@ async fn bounded<T>(
     name: &str,
     request: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, Error> {
+    Pass::note_write();
     match tokio::time::timeout(DEADLINE, request).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(source)) => {

@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::caches::{self, Cache, Caches, Changes, Guard, Streams};
 use crate::context::Context;
 use crate::error::{Class, Error, chain};
+use crate::metrics::Pass;
 use crate::wakes::Wakes;
 use crate::{agent, coding_run, harness, model, swarm};
 
@@ -249,9 +250,9 @@ where
 {
     let started = Instant::now();
     let uid = object.meta().uid.clone().unwrap_or_default();
-    let outcome = reconcile(object, Arc::clone(&context)).await;
+    let (outcome, pass) = Pass::of(reconcile(object, Arc::clone(&context))).await;
     let word = outcome.as_ref().map_or_else(Error::category, |_| "ok");
-    context.metrics.reconciled(kind, word, started.elapsed());
+    context.metrics.reconciled(kind, pass, word, started.elapsed());
     if outcome.is_ok() {
         context.backoff.reset(&uid);
     }

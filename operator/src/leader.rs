@@ -23,8 +23,11 @@ use crate::serve::{Health, Phase};
 const DURATION: Duration = Duration::from_secs(15);
 /// A leader that could not renew for this long drops its work.
 const RENEW_WITHIN: Duration = Duration::from_secs(10);
-/// How often leaders renew and candidates look.
+/// How often a leader renews, and a candidate asks again that got no answer.
 const RETRY: Duration = Duration::from_secs(2);
+/// How often a candidate looks whether the lease is free: often enough that a leader that
+/// stops is followed within two seconds.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// A candidate for the lease.
 pub struct Candidate {
@@ -100,6 +103,8 @@ impl Candidate {
                 Ok(Ok(false)) => {
                     self.health.set(Phase::Standby);
                     tracing::debug!("another operator leads");
+                    tokio::time::sleep(LOOK).await;
+                    continue;
                 }
                 Ok(Err(error)) => {
                     self.health.set(Phase::Asking);

@@ -1,5 +1,7 @@
 //! Counters: closed sets of labels, read at `/metrics`.
 
+use std::cell::Cell;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +23,45 @@ struct Reconciled {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Kind {
+struct Passed {
     kind: &'static str,
+    pass: &'static str,
+}
+
+tokio::task_local! {
+    static HAS_WRITTEN: Cell<bool>;
+}
+
+/// What a reconcile did beside looking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pass {
+    /// It asked the cluster to change something.
+    Writing,
+    /// It found everything as it should be.
+    Idle,
+}
+
+impl Pass {
+    /// Runs a reconcile and says which it was.
+    pub async fn of<F: Future>(reconcile: F) -> (F::Output, Self) {
+        let watched = async {
+            let outcome = reconcile.await;
+            (outcome, if HAS_WRITTEN.get().get() { Self::Writing } else { Self::Idle })
+        };
+        HAS_WRITTEN.scope(Cell::new(false), watched).await
+    }
+
+    /// Notes a write of the reconcile that this is called in, if it is in one.
+    pub fn note_write() {
+        HAS_WRITTEN.try_with(|has_written| has_written.set(true)).ok();
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Writing => "writing",
+            Self::Idle => "idle",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -36,7 +75,7 @@ struct Written {
 pub struct Metrics {
     registry: Arc<Registry>,
     reconciles: Family<Reconciled, Counter>,
-    seconds: Family<Kind, Histogram>,
+    seconds: Family<Passed, Histogram>,
     writes: Family<Written, Counter>,
     leader: Gauge,
     process_starts: Counter,
@@ -46,7 +85,7 @@ impl Metrics {
     /// All counters at zero.
     pub fn new() -> Self {
         let reconciles = Family::<Reconciled, Counter>::default();
-        let seconds = Family::<Kind, Histogram>::new_with_constructor(|| Histogram::new(BOUNDS));
+        let seconds = Family::<Passed, Histogram>::new_with_constructor(|| Histogram::new(BOUNDS));
         let writes = Family::<Written, Counter>::default();
         let leader = Gauge::default();
         let process_starts = Counter::default();
@@ -64,9 +103,16 @@ impl Metrics {
     }
 
     /// Counts a reconcile. `outcome` is `ok` or the category of an error.
-    pub fn reconciled(&self, kind: &'static str, outcome: &'static str, took: Duration) {
+    pub fn reconciled(
+        &self,
+        kind: &'static str,
+        pass: Pass,
+        outcome: &'static str,
+        took: Duration,
+    ) {
         self.reconciles.get_or_create(&Reconciled { kind, outcome }).inc();
-        self.seconds.get_or_create(&Kind { kind }).observe(took.as_secs_f64());
+        let passed = Passed { kind, pass: pass.as_str() };
+        self.seconds.get_or_create(&passed).observe(took.as_secs_f64());
     }
 
     /// Counts a write.
@@ -95,5 +141,21 @@ impl Metrics {
 impl Default for Metrics {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reconcile_is_a_writing_pass_when_it_wrote_and_others_at_once_are_not() {
+        let writes = Pass::of(async {
+            tokio::task::yield_now().await;
+            Pass::note_write();
+        });
+        let ((_, one), (_, other)) = tokio::join!(writes, Pass::of(tokio::task::yield_now()));
+        assert_eq!((one, other), (Pass::Writing, Pass::Idle));
+        Pass::note_write();
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::{bench, check, control_plane, demo, generate, helm, images, requirements, test};
+use crate::{bench, check, control_plane, demo, generate, helm, images, kwok, requirements, test};
 
 /// Foundry's own tooling.
 #[derive(Parser)]
@@ -29,6 +29,8 @@ enum Verb {
     Helm(helm::Args),
     /// Builds the images, by docker, podman or buildah.
     Images(images::Args),
+    /// Builds KWOK from its Go module, once; tests and benches have it play nodes.
+    Kwok(kwok::Args),
     /// For each requirement, the tests that name it.
     Requirements(requirements::Args),
     /// Measures what the project promises in figures.
@@ -46,6 +48,7 @@ impl Cli {
             Verb::ControlPlane(args) => control_plane::run(args),
             Verb::Helm(args) => helm::run(args),
             Verb::Images(args) => images::run(args),
+            Verb::Kwok(args) => kwok::run(args),
             Verb::Requirements(args) => requirements::run(args),
             Verb::Bench(args) => bench::run(args),
         }

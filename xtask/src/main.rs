@@ -11,6 +11,7 @@ mod generate;
 mod go;
 mod helm;
 mod images;
+mod kwok;
 mod printer;
 mod repository;
 mod requirements;

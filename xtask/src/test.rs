@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::printer::{elapsed, say};
-use crate::{check, control_plane, helm, tools};
+use crate::{check, control_plane, helm, kwok, tools};
 use report::Report;
 use surroundings::Surroundings;
 
@@ -63,7 +63,8 @@ async fn run_suites(args: &Args) -> Result<()> {
 /// One after the other: each takes every core it gets.
 async fn go_builds() -> Result<()> {
     control_plane::ensure().await?;
-    helm::ensure().await
+    helm::ensure().await?;
+    kwok::ensure().await
 }
 
 /// The checks print through tools of their own and block.

@@ -1,9 +1,11 @@
 //! What the API server's audit log says about requests.
 
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use k8s_openapi::jiff::Timestamp;
 use serde::Deserialize;
 
 /// What of all requests the log keeps.
@@ -53,12 +55,43 @@ pub struct Request {
     pub name: String,
     /// HTTP status of the answer.
     pub status: u16,
+    /// When the API server got it.
+    pub received: Timestamp,
+    /// When it had answered.
+    pub answered: Timestamp,
 }
 
 impl Request {
     /// Whether it was to change something.
     pub fn is_write(&self) -> bool {
         WRITES.contains(&self.verb.as_str())
+    }
+}
+
+/// Reads a log bit by bit, each line once.
+#[derive(Debug)]
+pub struct AuditReader {
+    path: PathBuf,
+    offset: u64,
+}
+
+impl AuditReader {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, offset: 0 }
+    }
+
+    /// The requests that were logged since the last call, oldest first.
+    pub fn more(&mut self) -> Result<Vec<Request>> {
+        let failed = || format!("failed to read {}", self.path.display());
+        let mut file = File::open(&self.path).with_context(failed)?;
+        file.seek(SeekFrom::Start(self.offset)).with_context(failed)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).with_context(failed)?;
+        // The last line may still be on its way.
+        bytes.truncate(bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1));
+        self.offset += u64::try_from(bytes.len()).context("the audit log has no length")?;
+        let text = String::from_utf8(bytes).context("the audit log is not text")?;
+        text.lines().map(parse).collect()
     }
 }
 
@@ -87,6 +120,8 @@ fn parse(line: &str) -> Result<Request> {
         namespace: object.namespace,
         name: object.name,
         status: event.response_status.map_or(0, |status| status.code),
+        received: event.request_received_timestamp,
+        answered: event.stage_timestamp,
     })
 }
 
@@ -105,6 +140,8 @@ struct Event {
     user: User,
     object_ref: Option<ObjectRef>,
     response_status: Option<ResponseStatus>,
+    request_received_timestamp: Timestamp,
+    stage_timestamp: Timestamp,
 }
 
 #[derive(Deserialize)]
@@ -141,7 +178,9 @@ mod tests {
             "user":{"username":"operator"},
             "objectRef":{"resource":"agents","namespace":"a","name":"x","subresource":"status",
                 "apiGroup":"foundry.flow.life"},
-            "responseStatus":{"code":200}}"#;
+            "responseStatus":{"code":200},
+            "requestReceivedTimestamp":"2026-01-02T03:04:05.000006Z",
+            "stageTimestamp":"2026-01-02T03:04:05.250000Z"}"#;
         let written = parse(line).unwrap();
         let expected = Request {
             user: "operator".to_owned(),
@@ -152,6 +191,8 @@ mod tests {
             namespace: "a".to_owned(),
             name: "x".to_owned(),
             status: 200,
+            received: "2026-01-02T03:04:05.000006Z".parse().unwrap(),
+            answered: "2026-01-02T03:04:05.25Z".parse().unwrap(),
         };
         assert_eq!(written, expected);
         assert!(written.is_write());
@@ -160,7 +201,30 @@ mod tests {
     #[test]
     fn a_read_is_no_write() {
         let line = r#"{"verb":"watch","requestURI":"/api/v1/pods","user":{"username":"operator"},
-            "objectRef":{"resource":"pods"},"responseStatus":{"code":200}}"#;
+            "objectRef":{"resource":"pods"},"responseStatus":{"code":200},
+            "requestReceivedTimestamp":"2026-01-02T03:04:05Z",
+            "stageTimestamp":"2026-01-02T03:04:05Z"}"#;
         assert!(!parse(line).unwrap().is_write());
+    }
+
+    #[test]
+    fn a_log_that_grows_is_read_on_from_the_last_whole_line() {
+        let line = |name: &str| {
+            format!(
+                r#"{{"verb":"create","requestURI":"/","user":{{"username":"ann"}},"objectRef":{{"name":"{name}"}},"requestReceivedTimestamp":"2026-01-02T03:04:05Z","stageTimestamp":"2026-01-02T03:04:05Z"}}"#
+            )
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.log");
+        let (one, two) = (line("one"), line("two"));
+        let mut reader = AuditReader::new(path.clone());
+        let names = |requests: Vec<Request>| -> Vec<String> {
+            requests.into_iter().map(|request| request.name).collect()
+        };
+        fs::write(&path, format!("{one}\n{}", &two[..20])).unwrap();
+        assert_eq!(names(reader.more().unwrap()), ["one"]);
+        assert!(reader.more().unwrap().is_empty());
+        fs::write(&path, format!("{one}\n{two}\n")).unwrap();
+        assert_eq!(names(reader.more().unwrap()), ["two"]);
     }
 }

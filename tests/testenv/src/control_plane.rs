@@ -2,6 +2,7 @@
 
 mod access;
 mod components;
+mod kwok;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +13,12 @@ use anyhow::{Context, Result, bail};
 use kube::{Client, Config};
 use tokio::sync::OnceCell;
 
-use crate::audit::{Audit, Request};
+use crate::audit::{Audit, AuditReader, Request};
 use crate::fail::{fail, or_fail};
 use crate::process::Process;
 use crate::{Executables, RunFolder, audit, install, settings};
+
+pub use kwok::{Nodes, Outcome};
 
 /// How long a component may take to end when asked. The API server would wait a
 /// minute for its watchers; it holds no state, and etcd loses nothing by a kill.
@@ -190,6 +193,21 @@ impl ControlPlane {
     /// Every request that the audit log keeps, oldest first.
     pub fn requests(&self) -> Vec<Request> {
         or_fail(audit::read(&components::audit_log(&self.folder)))
+    }
+
+    /// Reads the audit log bit by bit, from its first line on: for logs too large to be read
+    /// whole again and again.
+    pub fn audit_reader(&self) -> AuditReader {
+        AuditReader::new(components::audit_log(&self.folder))
+    }
+
+    /// Gives it so many nodes, on which pods come up without running anything. Not for a
+    /// control plane that others use too: whatever waits for a node there comes up as well.
+    pub async fn start_nodes(&self, count: usize) -> Result<Nodes> {
+        if !self.is_ours()? {
+            bail!("this control plane is kept by another process; start one to give it nodes");
+        }
+        Nodes::start(&self.folder, self.admin(), count).await
     }
 
     fn client(&self, config: Config) -> Client {

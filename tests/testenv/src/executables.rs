@@ -1,4 +1,4 @@
-//! The control plane's executables, and Helm: given by the person, or built from Go
+//! The control plane's executables, Helm and KWOK: given by the person, or built from Go
 //! modules and kept in the cache.
 
 use std::fs;
@@ -62,13 +62,27 @@ pub fn helm() -> PathBuf {
 
 /// The same, where its absence is no test's failure.
 pub fn find_helm() -> Result<PathBuf> {
-    let built = GoModule::helm()?.folder()?;
+    find_one("helm", &GoModule::helm()?, "cargo xtask helm")
+}
+
+/// KWOK, which plays nodes: from `KUBEBUILDER_ASSETS` where it is there, else from the cache.
+pub fn find_kwok() -> Result<PathBuf> {
+    find_one("kwok", &GoModule::kwok()?, "cargo xtask kwok")
+}
+
+/// The scheduler, which no control plane of ours needs that has no nodes.
+pub fn find_scheduler() -> Result<PathBuf> {
+    find_one("kube-scheduler", &GoModule::control_plane()?, "cargo xtask control-plane")
+}
+
+fn find_one(name: &str, module: &GoModule, builder: &str) -> Result<PathBuf> {
+    let built = module.folder()?;
     let given = settings::assets();
     let places = given.iter().chain([&built]);
-    let found = places.map(|folder| folder.join("helm")).find(|path| path.is_file());
+    let found = places.map(|folder| folder.join(name)).find(|path| path.is_file());
     found.with_context(|| {
         format!(
-            "helm is neither in KUBEBUILDER_ASSETS nor in {}; build it once with `cargo xtask helm`",
+            "{name} is neither in KUBEBUILDER_ASSETS nor in {}; build it once with `{builder}`",
             built.display()
         )
     })
@@ -97,6 +111,11 @@ impl GoModule {
     /// The module of Helm.
     pub fn helm() -> Result<Self> {
         Self::read(&workspace::root().join("tests/controlplane/helm"), "helm.sh/helm/v4", "helm")
+    }
+
+    /// The module of KWOK.
+    pub fn kwok() -> Result<Self> {
+        Self::read(&workspace::root().join("tests/controlplane/kwok"), "sigs.k8s.io/kwok", "kwok")
     }
 
     fn read(source: &Path, main: &'static str, shelf: &'static str) -> Result<Self> {

@@ -26,11 +26,15 @@ mod settings;
 pub mod stack;
 mod workspace;
 
-pub use audit::{Audit, Request};
+pub use audit::{Audit, AuditReader, Request};
 pub use binaries::{bin, folder as bin_folder};
-pub use control_plane::{ControlPlane, Durability, control_plane, shared_control_plane_folder};
+pub use control_plane::{
+    ControlPlane, Durability, Nodes, Outcome, control_plane, shared_control_plane_folder,
+};
 pub use eventually::{eventually, within};
-pub use executables::{CONTROL_PLANE_TOOLS, Executables, GoModule, find_helm, helm};
+pub use executables::{
+    CONTROL_PLANE_TOOLS, Executables, GoModule, find_helm, find_kwok, find_scheduler, helm,
+};
 pub use install::wait_until_policies_act;
 pub use mcp_server::server_everything;
 pub use namespace::{TestNamespace, namespace};

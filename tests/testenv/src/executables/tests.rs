@@ -54,3 +54,8 @@ fn what_is_built_as_its_makers_wrote_it_has_no_program_of_ours() {
 fn the_module_in_the_checkout_names_its_helm() {
     assert!(GoModule::helm().unwrap().version().unwrap().starts_with("v4."));
 }
+
+#[test]
+fn the_module_in_the_checkout_names_its_kwok() {
+    assert!(GoModule::kwok().unwrap().version().unwrap().starts_with("v0."));
+}
