@@ -12,6 +12,7 @@ mod it {
     mod local;
     mod network;
     mod network_obstacles;
+    mod nodes;
     mod resources;
     mod swarm;
     mod swarm_obstacles;

@@ -1,6 +1,8 @@
 //! What a bench found: a table for a person, a JSON file for a machine.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::path::Path;
 
 use anyhow::Context as _;
 use serde::Serialize;
@@ -98,28 +100,63 @@ pub fn publish(name: &str, figures: &[Figure]) -> anyhow::Result<()> {
     publish_with(name, figures, &Value::Null)
 }
 
-/// The same, with more to tell beside the figures.
+/// The same, with more to tell beside the figures, and what the last result was.
 pub fn publish_with(name: &str, figures: &[Figure], beside: &Value) -> anyhow::Result<()> {
+    let folder = repository::root().join("target/bench");
+    let file = folder.join(format!("{name}.json"));
+    let last = Last::read(&file);
+    let machine = machine()?;
     let mut out = std::io::stdout().lock();
-    writeln!(out, "{:<58} {:>12} {:<8} {:>10}  holds", name, "value", "unit", "bar")?;
+    let Machine { cores, memory_mib, rustc, commit } = &machine;
+    writeln!(out, "{cores} cores, {memory_mib} MiB; {rustc}; commit {commit}")?;
+    for (what, version) in beside["versions"].as_object().into_iter().flatten() {
+        writeln!(out, "{what}: {}", version.as_str().unwrap_or_default())?;
+    }
+    writeln!(
+        out,
+        "{:<58} {:>12} {:<8} {:>10}  {:<5} {:>12}",
+        name, "value", "unit", "bar", "holds", "last"
+    )?;
     for Figure { name, unit, value, bar, side, holds, samples: _ } in figures {
+        let last = last.told(name, *value);
         let bar = match (bar, side) {
             (None, _) => "-".to_owned(),
             (Some(bar), Side::AtMost) => format!("{bar:.2}"),
             (Some(bar), Side::AtLeast) => format!(">= {bar:.2}"),
         };
         let holds = if *holds { "yes" } else { "NO" };
-        writeln!(out, "{name:<58} {value:>12.2} {unit:<8} {bar:>10}  {holds}")?;
+        writeln!(out, "{name:<58} {value:>12.2} {unit:<8} {bar:>10}  {holds:<5} {last:>12}")?;
     }
-    let folder = repository::root().join("target/bench");
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("failed to make {}", folder.display()))?;
-    let file = folder.join(format!("{name}.json"));
-    let report = Report { machine: machine()?, figures, beside };
+    let report = Report { machine, figures, beside };
     std::fs::write(&file, serde_json::to_vec_pretty(&report)?)
         .with_context(|| format!("failed to write {}", file.display()))?;
     writeln!(out, "wrote {}", file.display())?;
     Ok(())
+}
+
+/// The result before this one.
+struct Last(BTreeMap<String, f64>);
+
+impl Last {
+    /// What is not there, or not of this form, has nothing to be compared with.
+    fn read(file: &Path) -> Self {
+        let text = std::fs::read(file).unwrap_or_default();
+        let report: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let figures = report["figures"].as_array().into_iter().flatten();
+        let value = |it: &Value| Some((it["name"].as_str()?.to_owned(), it["value"].as_f64()?));
+        Self(figures.filter_map(value).collect())
+    }
+
+    /// By how much a figure differs from what it was.
+    fn told(&self, name: &str, value: f64) -> String {
+        match self.0.get(name) {
+            None => "-".to_owned(),
+            Some(last) if *last == 0.0 => format!("{:+.2}", value - last),
+            Some(last) => format!("{:+.1} %", (value / last - 1.0) * 100.0),
+        }
+    }
 }
 
 fn machine() -> anyhow::Result<Machine> {
@@ -179,6 +216,18 @@ mod tests {
         let time = |samples| Figure::median("time", "ms", samples).not_above(2.0);
         assert_eq!([time(vec![9.0, 1.0, 2.0]).holds, time(Vec::new()).holds], [true, false]);
         assert_eq!(time(vec![9.0, 1.0, 2.0]).samples, [9.0, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn a_figure_is_told_beside_the_last_result() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("operator.json");
+        assert_eq!(Last::read(&file).told("time", 1.0), "-");
+        let figures = [Figure::plain("time", "ms", 2.0), Figure::plain("lost", "runs", 0.0)];
+        std::fs::write(&file, serde_json::json!({ "figures": figures }).to_string()).unwrap();
+        let last = Last::read(&file);
+        let told = [last.told("time", 3.0), last.told("lost", 1.0), last.told("new", 1.0)];
+        assert_eq!(told, ["+50.0 %", "+1.00", "-"]);
     }
 
     #[test]
