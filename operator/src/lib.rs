@@ -64,10 +64,19 @@ const PROBES_GRACE: Duration = Duration::from_secs(1);
 /// Runs the operator until `shutdown`, then finishes what is under way and hands
 /// the lease over.
 pub async fn run(client: Client, config: Config, shutdown: CancellationToken) -> Result<(), Error> {
+    run_by(Clock::system(), client, config, shutdown).await
+}
+
+/// The same by another clock than the machine's.
+pub async fn run_by(
+    clock: Clock,
+    client: Client,
+    config: Config,
+    shutdown: CancellationToken,
+) -> Result<(), Error> {
     if let RuntimeConfig::Local(local) = &config.runtime {
         runtime::local::check(local)?;
     }
-    let clock = Clock::system();
     let metrics = Metrics::new();
     let health = Health::default();
     let listener = serve::bind(&config).await?;

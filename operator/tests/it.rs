@@ -8,6 +8,7 @@ mod it {
     mod coding;
     mod coding_local;
     mod coding_obstacles;
+    mod faults;
     mod leader;
     mod local;
     mod network;

@@ -12,6 +12,7 @@ use foundry_crds::{
     Agent, AgentSpec, AgentStatus, CodingRun, CodingRunSpec, CodingRunStatus, Harness, HarnessSpec,
     meta,
 };
+use foundry_operator::clock::Clock;
 use foundry_operator::config::{Arguments, Config};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -19,12 +20,16 @@ use kube::api::{ListParams, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use testenv::{ControlPlane, TestNamespace, eventually};
+use testenv::{ApiProxy, ControlPlane, TestNamespace, eventually};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// How long anything may take on a busy machine.
 pub const DEADLINE: Duration = Duration::from_secs(90);
+
+/// Who an installed operator is.
+const USER: &str = "system:serviceaccount:default:foundry-operator";
+const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:authenticated"];
 
 /// A namespace of the shared control plane.
 pub struct World {
@@ -53,8 +58,12 @@ impl Operator {
 
 impl World {
     pub async fn new(prefix: &str) -> Self {
+        Self::on(testenv::control_plane().await, prefix).await
+    }
+
+    /// A namespace of this control plane.
+    pub async fn on(control_plane: &'static ControlPlane, prefix: &str) -> Self {
         tell_what_is_logged();
-        let control_plane = testenv::control_plane().await;
         let namespace = testenv::namespace(control_plane, prefix).await;
         Self { control_plane, namespace }
     }
@@ -73,9 +82,33 @@ impl World {
 
     /// Starts an operator with the rights of an installation, and no more.
     pub fn operator(&self, config: Config) -> Operator {
-        let user = "system:serviceaccount:default:foundry-operator";
-        let groups = ["system:serviceaccounts", "system:authenticated"];
-        let client = self.control_plane.client_as(user, &groups);
+        self.operator_by(self.control_plane.client_as(USER, &GROUPS), config)
+    }
+
+    /// A proxy before the API server whose calls have the rights of an installation.
+    pub async fn proxy(&self) -> ApiProxy {
+        self.control_plane.proxy_as(USER, &GROUPS).await
+    }
+
+    /// Starts an operator that reaches the control plane through a proxy, by a client as
+    /// the executable makes it.
+    pub async fn operator_through(&self, proxy: &ApiProxy) -> Operator {
+        let folder = testenv::scratch("proxy").unwrap();
+        let client = foundry_operator::connect(&[proxy.kubeconfig(&folder)]).await.unwrap();
+        self.operator_by(client, self.config(&["--runtime", "cluster"]))
+    }
+
+    /// Starts an operator that knows the time by this clock.
+    pub fn operator_with_clock(&self, clock: Clock) -> Operator {
+        let client = self.control_plane.client_as(USER, &GROUPS);
+        let config = self.config(&["--runtime", "cluster"]);
+        let shutdown = CancellationToken::new();
+        let mut task = JoinSet::new();
+        task.spawn(foundry_operator::run_by(clock, client, config, shutdown.clone()));
+        Operator { shutdown, task }
+    }
+
+    fn operator_by(&self, client: Client, config: Config) -> Operator {
         let shutdown = CancellationToken::new();
         let mut task = JoinSet::new();
         task.spawn(foundry_operator::run(client, config, shutdown.clone()));

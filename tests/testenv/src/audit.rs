@@ -125,7 +125,8 @@ fn parse(line: &str) -> Result<Request> {
     })
 }
 
-fn manager_of(request_uri: &str) -> Option<String> {
+/// The field manager that a request names.
+pub(crate) fn manager_of(request_uri: &str) -> Option<String> {
     let (_, query) = request_uri.split_once('?')?;
     let value = query.split('&').find_map(|pair| pair.strip_prefix("fieldManager="))?;
     Some(value.replace("%2F", "/").replace("%2f", "/"))

@@ -3,6 +3,7 @@
 mod access;
 mod components;
 mod kwok;
+mod outage;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use tokio::sync::OnceCell;
 use crate::audit::{Audit, AuditReader, Request};
 use crate::fail::{fail, or_fail};
 use crate::process::Process;
-use crate::{Executables, RunFolder, audit, install, settings};
+use crate::{ApiProxy, Executables, RunFolder, audit, install, settings};
 
 pub use kwok::{Nodes, Outcome};
 
@@ -146,11 +147,15 @@ impl ControlPlane {
 
     /// A client that is this user in these groups, whose rights are what RBAC says.
     pub fn client_as(&self, user: &str, groups: &[&str]) -> Client {
-        let mut config = self.config.clone();
-        config.auth_info.impersonate = Some(user.to_owned());
-        let groups: Vec<_> = groups.iter().map(|&group| group.to_owned()).collect();
-        config.auth_info.impersonate_groups = (!groups.is_empty()).then_some(groups);
-        self.client(config)
+        self.client(self.config_as(user, groups))
+    }
+
+    /// A proxy whose calls are this user's, in these groups.
+    pub async fn proxy_as(&self, user: &str, groups: &[&str]) -> ApiProxy {
+        let mut config = self.config_as(user, groups);
+        // A failure is the test's to make, and its client's to survive.
+        config.default_retry = false;
+        ApiProxy::start(self.client(config), user).await
     }
 
     /// The administrator's kubeconfig.
@@ -208,6 +213,14 @@ impl ControlPlane {
             bail!("this control plane is kept by another process; start one to give it nodes");
         }
         Nodes::start(&self.folder, self.admin(), count).await
+    }
+
+    fn config_as(&self, user: &str, groups: &[&str]) -> Config {
+        let mut config = self.config.clone();
+        config.auth_info.impersonate = Some(user.to_owned());
+        let groups: Vec<_> = groups.iter().map(|&group| group.to_owned()).collect();
+        config.auth_info.impersonate_groups = (!groups.is_empty()).then_some(groups);
+        config
     }
 
     fn client(&self, config: Config) -> Client {

@@ -5,6 +5,7 @@
 //! xtask test` starts the shared one and names its folder in
 //! `FOUNDRY_TEST_RUN_DIR`; without that variable a test process starts its own.
 
+mod api_proxy;
 mod apply;
 mod audit;
 mod binaries;
@@ -26,6 +27,7 @@ mod settings;
 pub mod stack;
 mod workspace;
 
+pub use api_proxy::{ApiProxy, Call, Verdict};
 pub use audit::{Audit, AuditReader, Request};
 pub use binaries::{bin, folder as bin_folder};
 pub use control_plane::{

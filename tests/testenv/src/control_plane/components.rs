@@ -25,6 +25,10 @@ const PATIENCE: Duration = Duration::from_mins(2);
 /// Issuer in service account tokens; a name, not an address anyone calls.
 const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
+/// Names that the processes go by.
+pub(super) const ETCD: &str = "etcd";
+pub(super) const APISERVER: &str = "kube-apiserver";
+
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Ports {
     etcd: u16,
@@ -65,10 +69,39 @@ pub(super) async fn start(
     Ok(vec![etcd, apiserver, controllers])
 }
 
+/// Starts the API server again where the last one was.
+pub(super) async fn start_apiserver_again(
+    folder: &Path,
+    executables: &Executables,
+) -> Result<Process> {
+    let mut apiserver = start_apiserver(folder, executables, last_ports(folder)?)?;
+    wait_until_ready(folder, &mut apiserver).await?;
+    Ok(apiserver)
+}
+
+/// Starts the store again where the last one was, on its data.
+pub(super) fn start_etcd_again(
+    folder: &Path,
+    executables: &Executables,
+    durability: Durability,
+) -> Result<Process> {
+    start_etcd(folder, executables, last_ports(folder)?, durability)
+}
+
+fn last_ports(folder: &Path) -> Result<Ports> {
+    let file = ports_file(folder);
+    let text = fs::read(&file).with_context(|| format!("failed to read {}", file.display()))?;
+    serde_json::from_slice(&text).with_context(|| format!("{} is strange", file.display()))
+}
+
+fn ports_file(folder: &Path) -> PathBuf {
+    folder.join("ports.json")
+}
+
 /// The ports of the last start where they are free, so that a kubeconfig somebody
 /// holds stays true.
 fn choose_ports(folder: &Path) -> Result<Ports> {
-    let file = folder.join("ports.json");
+    let file = ports_file(folder);
     let last = fs::read(&file).ok().and_then(|text| serde_json::from_slice::<Ports>(&text).ok());
     if let Some(last) = last
         && [last.etcd, last.etcd_peer, last.apiserver].into_iter().all(ports::is_free)
@@ -99,7 +132,7 @@ fn start_etcd(
     if durability == Durability::Throwaway {
         etcd.arg("--unsafe-no-fsync");
     }
-    Process::spawn("etcd", &etcd, &logs(folder).join("etcd.log"))
+    Process::spawn(ETCD, &etcd, &logs(folder).join("etcd.log"))
 }
 
 fn start_apiserver(folder: &Path, executables: &Executables, ports: Ports) -> Result<Process> {
@@ -118,7 +151,7 @@ fn start_apiserver(folder: &Path, executables: &Executables, ports: Ports) -> Re
     apiserver.args(["--authorization-mode", "RBAC,Node"]);
     apiserver.args(["--service-cluster-ip-range", "10.0.0.0/24"]);
     apiserver.args(["--allow-privileged", "--v=1"]);
-    Process::spawn("kube-apiserver", &apiserver, &logs(folder).join("kube-apiserver.log"))
+    Process::spawn(APISERVER, &apiserver, &logs(folder).join("kube-apiserver.log"))
 }
 
 fn start_controller_manager(folder: &Path, executables: &Executables) -> Result<Process> {
