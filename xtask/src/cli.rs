@@ -3,7 +3,9 @@
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::{bench, check, control_plane, demo, generate, helm, images, kwok, requirements, test};
+use crate::{
+    bench, check, control_plane, demo, flux, generate, helm, images, kwok, requirements, test,
+};
 
 /// Foundry's own tooling.
 #[derive(Parser)]
@@ -31,6 +33,8 @@ enum Verb {
     Images(images::Args),
     /// Builds KWOK from its Go module, once; tests and benches have it play nodes.
     Kwok(kwok::Args),
+    /// Builds Flux' controllers from their Go modules, once; the GitOps suite runs them.
+    Flux(flux::Args),
     /// For each requirement, the tests that name it.
     Requirements(requirements::Args),
     /// Measures what the project promises in figures.
@@ -49,6 +53,7 @@ impl Cli {
             Verb::Helm(args) => helm::run(args),
             Verb::Images(args) => images::run(args),
             Verb::Kwok(args) => kwok::run(args),
+            Verb::Flux(args) => flux::run(args),
             Verb::Requirements(args) => requirements::run(args),
             Verb::Bench(args) => bench::run(args),
         }

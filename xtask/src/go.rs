@@ -57,7 +57,7 @@ impl Product {
     }
 
     fn is_whole(&self, folder: &Path) -> bool {
-        self.executables.iter().all(|tool| folder.join(tool).is_file())
+        self.executables.iter().all(|tool| folder.join(tool).exists())
     }
 
     /// The folder that builds of every version are kept in.

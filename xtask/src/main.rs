@@ -7,6 +7,7 @@ mod cli;
 mod control_plane;
 mod demo;
 mod docs;
+mod flux;
 mod generate;
 mod go;
 mod helm;

@@ -10,8 +10,9 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::printer::{elapsed, say};
-use crate::{check, control_plane, helm, kwok, tools};
+use crate::{check, control_plane, flux, helm, kwok, tools};
 use report::Report;
+use suite::Selection;
 use surroundings::Surroundings;
 
 /// Options of `cargo xtask test`.
@@ -26,6 +27,29 @@ pub struct Args {
     /// Leave out formatting, clippy, floors, generated files and the like.
     #[arg(long)]
     no_lint: bool,
+    /// Run only the suite with Flux' own controllers, which are built where they are missing.
+    #[arg(long, conflicts_with_all = ["filter", "package"])]
+    gitops: bool,
+}
+
+/// Tests that run Flux, by the start of their paths: its controllers take longer to build
+/// than everything else.
+const OF_FLUX: &str = "gitops::flux::";
+
+impl Args {
+    fn selection(&self) -> Selection<'_> {
+        if self.gitops {
+            Selection::Only(OF_FLUX)
+        } else {
+            Selection::Without(OF_FLUX, self.filter.as_deref())
+        }
+    }
+
+    /// Whether the suites of this package are asked for.
+    fn wants(&self, package: &str) -> bool {
+        let named = self.package.is_empty() || self.package.iter().any(|it| it == package);
+        named && (!self.gitops || package == "foundry-e2e")
+    }
 }
 
 /// Builds, checks and tests everything; the last line it prints is the sum.
@@ -37,19 +61,19 @@ pub fn run(args: &Args) -> Result<()> {
 async fn run_suites(args: &Args) -> Result<()> {
     let started = Instant::now();
     // The Go builds take as long as the Rust build: side by side.
-    let (tests, go) = tokio::join!(build::tests(args), go_builds());
+    let (tests, go) = tokio::join!(build::tests(args), go_builds(args.gitops));
     let tests = tests?;
     go?;
-    if !args.no_lint {
+    if !args.no_lint && !args.gitops {
         lint().await?;
     }
 
     let surroundings = Surroundings::start().await?;
     let mut report = Report::default();
     for suite in &tests.suites {
-        report.add(suite::run(suite, &surroundings, args.filter.as_deref()).await?);
+        report.add(suite::run(suite, &surroundings, args.selection()).await?);
     }
-    if args.filter.is_none() && args.package.is_empty() {
+    if args.filter.is_none() && args.package.is_empty() && !args.gitops {
         report.add(suite::run_documentation(&surroundings).await?);
     }
     surroundings.stop().await?;
@@ -61,10 +85,10 @@ async fn run_suites(args: &Args) -> Result<()> {
 }
 
 /// One after the other: each takes every core it gets.
-async fn go_builds() -> Result<()> {
+async fn go_builds(gitops: bool) -> Result<()> {
     control_plane::ensure().await?;
-    helm::ensure().await?;
-    kwok::ensure().await
+    kwok::ensure().await?;
+    if gitops { flux::ensure_built().await } else { helm::ensure().await }
 }
 
 /// The checks print through tools of their own and block.

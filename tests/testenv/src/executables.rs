@@ -1,4 +1,4 @@
-//! The control plane's executables, Helm and KWOK: given by the person, or built from Go
+//! The control plane's executables, Helm, KWOK and Flux: given by the person, or built from Go
 //! modules and kept in the cache.
 
 use std::fs;
@@ -88,6 +88,54 @@ fn find_one(name: &str, module: &GoModule, builder: &str) -> Result<PathBuf> {
     })
 }
 
+/// The controllers of Flux that the suite runs, and the types they want.
+#[derive(Clone, Debug)]
+pub struct Flux {
+    /// Fetches Git repositories and serves them as archives.
+    pub source_controller: PathBuf,
+    /// Applies, prunes and judges what such an archive holds.
+    pub kustomize_controller: PathBuf,
+    /// Their CRDs.
+    pub crds: Vec<PathBuf>,
+}
+
+impl Flux {
+    /// Both controllers from the cache.
+    #[track_caller]
+    pub fn get() -> Self {
+        or_fail(Self::find())
+    }
+
+    /// The same, where its absence is no test's failure.
+    pub fn find() -> Result<Self> {
+        let source = GoModule::flux_source()?.folder()?;
+        let kustomize = GoModule::flux_kustomize()?.folder()?;
+        let mut crds = Vec::new();
+        for folder in [&source, &kustomize] {
+            let kept = folder.join(FLUX_CRDS);
+            let missing = || {
+                let kept = kept.display();
+                format!("{kept} is missing; build Flux once with `cargo xtask flux`")
+            };
+            for entry in fs::read_dir(&kept).with_context(missing)? {
+                crds.push(entry.with_context(missing)?.path());
+            }
+        }
+        crds.sort();
+        Ok(Self {
+            source_controller: source.join(FLUX_CONTROLLERS[0]),
+            kustomize_controller: kustomize.join(FLUX_CONTROLLERS[1]),
+            crds,
+        })
+    }
+}
+
+/// Flux' executables, each in the folder of its own module.
+pub const FLUX_CONTROLLERS: [&str; 2] = ["source-controller", "kustomize-controller"];
+
+/// Folder with the CRDs, beside each executable.
+pub const FLUX_CRDS: &str = "crds";
+
 /// A Go module of ours under `tests/controlplane/`, and the place its executables
 /// are kept in.
 #[derive(Clone, Debug)]
@@ -116,6 +164,18 @@ impl GoModule {
     /// The module of KWOK.
     pub fn kwok() -> Result<Self> {
         Self::read(&workspace::root().join("tests/controlplane/kwok"), "sigs.k8s.io/kwok", "kwok")
+    }
+
+    /// The module of Flux' source-controller.
+    pub fn flux_source() -> Result<Self> {
+        let source = workspace::root().join("tests/controlplane/flux-source");
+        Self::read(&source, "github.com/fluxcd/source-controller", "flux-source")
+    }
+
+    /// The module of Flux' kustomize-controller.
+    pub fn flux_kustomize() -> Result<Self> {
+        let source = workspace::root().join("tests/controlplane/flux-kustomize");
+        Self::read(&source, "github.com/fluxcd/kustomize-controller", "flux-kustomize")
     }
 
     fn read(source: &Path, main: &'static str, shelf: &'static str) -> Result<Self> {

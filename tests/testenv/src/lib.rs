@@ -35,7 +35,8 @@ pub use control_plane::{
 };
 pub use eventually::{eventually, within};
 pub use executables::{
-    CONTROL_PLANE_TOOLS, Executables, GoModule, find_helm, find_kwok, find_scheduler, helm,
+    CONTROL_PLANE_TOOLS, Executables, FLUX_CONTROLLERS, FLUX_CRDS, Flux, GoModule, find_helm,
+    find_kwok, find_scheduler, helm,
 };
 pub use install::wait_until_policies_act;
 pub use mcp_server::server_everything;

@@ -36,7 +36,7 @@ pub(super) async fn tests(args: &Args) -> Result<Tests> {
     }
     let status = cargo.wait().await.context("failed to await cargo")?;
     ensure!(status.success(), "the workspace does not build ({status})");
-    suites.retain(|suite| args.package.is_empty() || args.package.contains(&suite.package));
+    suites.retain(|suite| args.wants(&suite.package));
     suites.sort();
     Ok(Tests { suites })
 }

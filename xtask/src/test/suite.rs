@@ -34,6 +34,26 @@ pub(super) struct Suite {
     pub executable: PathBuf,
 }
 
+/// Which tests of a suite run, by what their paths contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Selection<'a> {
+    /// These alone.
+    Only(&'a str),
+    /// Those of the filter, but never these.
+    Without(&'a str, Option<&'a str>),
+}
+
+impl Selection<'_> {
+    /// In the words of the test harness.
+    fn arguments(self) -> Vec<String> {
+        let (words, filter) = match self {
+            Self::Only(filter) => (Vec::new(), Some(filter)),
+            Self::Without(left_out, filter) => (vec!["--skip", left_out], filter),
+        };
+        words.into_iter().chain(filter).map(str::to_owned).collect()
+    }
+}
+
 /// How a suite went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Outcome {
@@ -49,13 +69,13 @@ pub(super) struct Outcome {
 pub(super) async fn run(
     suite: &Suite,
     surroundings: &Surroundings,
-    filter: Option<&str>,
+    selection: Selection<'_>,
 ) -> Result<Outcome> {
     let mut command = Command::new(&suite.executable);
     command.current_dir(&suite.folder);
     command.env("CARGO_MANIFEST_DIR", &suite.folder);
     command.env("RUST_TEST_THREADS", THREADS);
-    command.args(filter);
+    command.args(selection.arguments());
     watch(&format!("{} {}", suite.package, suite.target), command, surroundings).await
 }
 
@@ -109,6 +129,14 @@ fn count(output: &str) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_out_is_left_out_of_every_filter() {
+        let words = |selection: Selection<'_>| selection.arguments().join(" ");
+        assert_eq!(words(Selection::Without("slow::", None)), "--skip slow::");
+        assert_eq!(words(Selection::Without("slow::", Some("a"))), "--skip slow:: a");
+        assert_eq!(words(Selection::Only("slow::")), "slow::");
+    }
 
     #[test]
     fn results_of_all_crates_in_one_output_are_summed() {
