@@ -10,6 +10,8 @@ mod chart;
 mod coding;
 #[path = "it/faults.rs"]
 mod faults;
+#[path = "it/gitops.rs"]
+mod gitops;
 #[path = "it/kernel.rs"]
 mod kernel;
 #[path = "it/life.rs"]

@@ -59,12 +59,14 @@ pub struct Request {
     pub received: Timestamp,
     /// When it had answered.
     pub answered: Timestamp,
+    /// Whether it asked only what would come of it.
+    pub dry_run: bool,
 }
 
 impl Request {
     /// Whether it was to change something.
     pub fn is_write(&self) -> bool {
-        WRITES.contains(&self.verb.as_str())
+        WRITES.contains(&self.verb.as_str()) && !self.dry_run
     }
 }
 
@@ -122,6 +124,7 @@ fn parse(line: &str) -> Result<Request> {
         status: event.response_status.map_or(0, |status| status.code),
         received: event.request_received_timestamp,
         answered: event.stage_timestamp,
+        dry_run: event.request_uri.contains("dryRun=All"),
     })
 }
 
@@ -194,9 +197,17 @@ mod tests {
             status: 200,
             received: "2026-01-02T03:04:05.000006Z".parse().unwrap(),
             answered: "2026-01-02T03:04:05.25Z".parse().unwrap(),
+            dry_run: false,
         };
         assert_eq!(written, expected);
         assert!(written.is_write());
+    }
+
+    #[test]
+    fn a_question_of_what_a_write_would_do_is_none() {
+        let line = r#"{"verb":"patch","requestURI":"/api/v1/namespaces/a/secrets/x?dryRun=All&fieldManager=flux",
+            "user":{"username":"flux"},"objectRef":{"resource":"secrets"},"responseStatus":{"code":200}}"#;
+        assert!(!parse(line).unwrap().is_write());
     }
 
     #[test]
