@@ -93,7 +93,7 @@ async fn installation() -> (Site, Application) {
     (site, application)
 }
 
-/// OPS-01, LIFE-01: the first sync ends Healthy, and the ones after it write nothing.
+/// The first sync ends Healthy, and the ones after it write nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn argo_cd_sees_every_example_become_healthy_and_a_sync_again_changes_nothing() {
     let (site, application) = installation().await;
@@ -113,7 +113,7 @@ async fn argo_cd_sees_every_example_become_healthy_and_a_sync_again_changes_noth
     site.end().await;
 }
 
-/// LIFE-03, LIFE-08: whatever people do by runtime verbs, no writer of ours ever owns a field
+/// Whatever people do by runtime verbs, no writer of ours ever owns a field
 /// that Git owns, and the next sync takes nothing of it back.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_day_of_verbs_no_writer_of_ours_owns_a_field_that_git_owns() {
@@ -150,6 +150,8 @@ async fn after_a_day_of_verbs_no_writer_of_ours_owns_a_field_that_git_owns() {
     site.person.archive_agent("scout").await.unwrap();
     site.until("Agent", "scout", "archived", |it| it["status"]["state"] == "Archived").await;
     let now = site.get("Agent", "scout").await;
+    let verbs = &fields::owned(&now)[meta::manager::API_VERBS];
+    assert!(verbs.contains(".spec.lifecycle") && verbs.contains(".spec.starts"), "{verbs:?}");
     assert_eq!(fields::shared_with_us(&now, MANAGER), [""; 0]);
     site.end().await;
 }
@@ -181,7 +183,7 @@ async fn a_verb_whose_field_git_owns_answers_409_with_the_manager_of_argo_cd() {
     site.end().await;
 }
 
-/// WORK-01, LIFE-02: Argo CD prunes whatever carries its mark and is not in Git.
+/// Argo CD prunes whatever carries its mark and is not in Git.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_that_the_operator_makes_carries_the_mark_of_argo_cd_and_a_pruned_agent_is_gone() {
     let (site, mut application) = installation().await;
@@ -229,14 +231,17 @@ fn is_made(object: &kube::api::DynamicObject) -> bool {
     !object.owner_references().is_empty()
 }
 
-/// LIFE-11: the same script over objects that went wrong.
+/// The same script over objects that went wrong.
 #[tokio::test(flavor = "multi_thread")]
 async fn argo_cd_tells_what_waits_from_what_is_broken() {
     let (site, mut application) = installation().await;
     for object in &mut application.objects {
         match object["kind"].as_str() {
             Some("Agent") => object["spec"]["harness"] = "not-there".into(),
-            Some("CodingRun") => object["spec"]["agent"] = "nobody".into(),
+            Some("CodingRun") => {
+                object["spec"]["agent"] = "scout".into();
+                object["spec"]["owner"] = "ben".into();
+            }
             _ => {}
         }
     }
@@ -245,20 +250,13 @@ async fn argo_cd_tells_what_waits_from_what_is_broken() {
     let waits = |agent: &Value| health::of(agent).1.starts_with("HarnessNotFound");
     let agent = site.until("Agent", "scout", "it waits for its Harness", waits).await;
     assert_eq!(health::of(&agent).0, "Progressing");
-    let lacks = |run: &Value| health::of(run).1.starts_with("ParentNotFound");
-    let run = site.until("CodingRun", "fix-greeting", "it lacks its agent", lacks).await;
-    assert_eq!(health::of(&run).0, state_of(&run));
+    let acts_for_another = |run: &Value| health::of(run).1.starts_with("ParentOwner");
+    let run = site.until("CodingRun", "fix-greeting", "it is refused", acts_for_another).await;
+    assert_eq!(health::of(&run).0, "Degraded");
     site.end().await;
 }
 
-/// What kstatus would say, in the words of Argo CD.
-fn state_of(object: &Value) -> &'static str {
-    let conditions = object["status"]["conditions"].as_array().unwrap();
-    let is_stalled = conditions.iter().any(|it| it["type"] == "Stalled" && it["status"] == "True");
-    if is_stalled { "Degraded" } else { "Progressing" }
-}
-
-/// CODE-24: a run whose process is lost is Degraded, and says so.
+/// A run whose process is lost is Degraded, and says so.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_whose_process_crashed_is_degraded_to_argo_cd() {
     let (site, application) = installation().await;

@@ -22,6 +22,7 @@ use kube::api::{ObjectMeta, PostParams};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 use testenv::{Audit, ControlPlane, Durability, Request, eventually};
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::fields;
 use super::manifests::{build, examples, id, is_ours};
@@ -40,11 +41,15 @@ struct Place {
     objects: Vec<Value>,
     folder: PathBuf,
     _git: GitServer,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Place {
     /// Nothing is installed but what Flux reads in Git.
     async fn start() -> Self {
+        // One at a time: each takes a gigabyte.
+        static TURN: Mutex<()> = Mutex::const_new(());
+        let turn = TURN.lock().await;
         let folder = testenv::scratch("flux").unwrap();
         let control_plane = ControlPlane::start_audited(
             &folder.join("control plane"),
@@ -68,7 +73,7 @@ impl Place {
         let objects = build(repository.checkout()).await;
         site.lay_secrets(&objects).await;
         flux.until_ready("agents").await;
-        Self { control_plane, flux, repository, site, objects, folder, _git: git }
+        Self { control_plane, flux, repository, site, objects, folder, _git: git, _turn: turn }
     }
 
     async fn end(self) {
@@ -158,7 +163,7 @@ fn condition<'a>(object: &'a Value, kind: &str) -> &'a Value {
     conditions.into_iter().flatten().find(|it| it["type"] == kind).unwrap_or(&Value::Null)
 }
 
-/// OPS-01, LIFE-01, SPEC-01: every example becomes Ready to Flux; then ten resyncs write
+/// Every example becomes Ready to Flux; then ten resyncs write
 /// nothing, and what the cluster holds differs from Git in nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_example_becomes_ready_and_ten_resyncs_write_nothing() {
@@ -184,7 +189,7 @@ async fn every_example_becomes_ready_and_ten_resyncs_write_nothing() {
     place.end().await;
 }
 
-/// LIFE-03, LIFE-08: what people do by runtime verbs stays over a resync, in fields that Git
+/// What people do by runtime verbs stays over a resync, in fields that Git
 /// does not give; and no writer of ours owns a field that Git gives.
 #[tokio::test(flavor = "multi_thread")]
 async fn verbs_survive_a_resync_and_own_no_field_of_git() {
@@ -223,7 +228,7 @@ async fn verbs_survive_a_resync_and_own_no_field_of_git() {
     place.end().await;
 }
 
-/// LIFE-05, LIFE-16: an edit in Git is a new start of the same process; what leaves Git is gone
+/// LIFE-16: an edit in Git is a new start of the same process; what leaves Git is gone
 /// with all that was made of it.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edit_in_git_is_a_start_and_what_leaves_git_is_gone() {
