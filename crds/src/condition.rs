@@ -17,6 +17,8 @@ pub mod kind {
     pub const RUNNING: &str = "Running";
     /// A coding run, or every member of a swarm, ended well.
     pub const COMPLETE: &str = "Complete";
+    /// The people service knows this agent's mailbox.
+    pub const MAILBOX_REGISTERED: &str = "MailboxRegistered";
 }
 
 /// A condition type as `docs/conditions.md` explains it.
@@ -30,7 +32,7 @@ pub struct Kind {
 }
 
 /// Every condition type.
-pub const KINDS: [Kind; 5] = [
+pub const KINDS: [Kind; 6] = [
     Kind {
         word: kind::READY,
         on: "all",
@@ -55,6 +57,13 @@ pub const KINDS: [Kind; 5] = [
         on: "CodingRun, Swarm",
         meaning: "The run, or every member of the swarm, ended well; while it is `False`, the \
                   reason says where it stands.",
+    },
+    Kind {
+        word: kind::MAILBOX_REGISTERED,
+        on: "Agent",
+        meaning: "The people service knows this agent's mailbox, under its present name. \
+                  `Ready` does not depend on it. Absent where the installation names no people \
+                  service, and on agents without a mailbox.",
     },
 ];
 
@@ -212,6 +221,23 @@ reasons! {
     RESOLVED = "Resolved" on "Harness, Model",
         "Everything the object names exists.",
         "Nothing to do.";
+    REGISTERED = "Registered" on "Agent",
+        "The people service knows the agent's mailbox.",
+        "Nothing to do.";
+    REGISTERING = "Registering" on "Agent",
+        "The agent's mailbox is to be registered with the people service.",
+        "Wait; it is its turn in seconds, or after those that wait before it.";
+    PEOPLE_UNAVAILABLE = "PeopleUnavailable" on "Agent",
+        "The people service cannot be reached, does not answer in time, or answers that it \
+         cannot.",
+        "See to the people service, and to `FOUNDRY_PEOPLE_URL`; it is tried again by itself.";
+    PEOPLE_REFUSED = "PeopleRefused" on "Agent",
+        "The people service takes this person not; the message carries its words.",
+        "Change what it minds, such as `spec.displayName`; it is tried again by itself.";
+    PEOPLE_TOKEN = "PeopleTokenInvalid" on "Agent",
+        "The service token for the people service cannot be read, or is not known there.",
+        "Put the right token into the file of `FOUNDRY_PEOPLE_TOKEN_FILE`; it is read at each \
+         use.";
     SECRET_NOT_FOUND = "SecretNotFound" on "Agent, CodingRun, Swarm, Model",
         "A Secret does not exist in this namespace: of a Model the one named by \
          `spec.apiKey.name`, of a coding agent `foundry-harness-ssh`.",

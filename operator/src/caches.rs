@@ -304,6 +304,19 @@ fn parent_of_swarm(swarm: &Guard<Swarm>) -> Option<String> {
 }
 
 impl Caches {
+    /// Kinds whose first list is not complete, of those that are waited for.
+    pub fn unread(&self) -> Vec<&'static str> {
+        let Self { agents, harnesses, deployments, jobs, pods, runs: _ } = self;
+        let kinds = [
+            ("Agent", agents.is_whole()),
+            ("Harness", harnesses.is_whole()),
+            ("Deployment", deployments.cache.is_whole()),
+            ("Job", jobs.cache.is_whole()),
+            ("Pod", pods.cache.is_whole()),
+        ];
+        kinds.into_iter().filter(|(_, is_whole)| !is_whole).map(|(kind, _)| kind).collect()
+    }
+
     /// Waits until every first list is complete: what is not there yet is not gone.
     pub async fn wait_until_whole(&self) -> Result<(), Error> {
         // A cluster without the kinds of runs and swarms has agents all the same.

@@ -11,8 +11,10 @@ use k8s_openapi::jiff::SignedDuration;
 use tracing_subscriber::EnvFilter;
 
 mod network;
+mod people;
 
 pub use network::{NetworkArguments, NetworkConfig};
+pub use people::{PeopleArguments, PeopleConfig};
 
 /// Most seconds between evaluations or heartbeats that a harness takes.
 const MOST_SECONDS: i64 = 86_400;
@@ -66,7 +68,7 @@ pub struct Arguments {
         default_value = "20"
     )]
     pub result_grace_seconds: u32,
-    /// Address of `/livez`, `/readyz` and `/metrics`.
+    /// Address of `/healthz`, `/readyz` and `/metrics`.
     #[arg(
         long,
         env = "FOUNDRY_OPERATOR_LISTEN",
@@ -92,6 +94,9 @@ pub struct Arguments {
     /// Network policies.
     #[command(flatten)]
     pub network: NetworkArguments,
+    /// Registration of mailboxes.
+    #[command(flatten)]
+    pub people: PeopleArguments,
     /// Namespace of the leader lease.
     #[arg(long, env = "FOUNDRY_LEASE_NAMESPACE", default_value = "default")]
     pub lease_namespace: String,
@@ -171,6 +176,9 @@ pub struct Config {
     pub result_grace: SignedDuration,
     /// Domain of agents' mailboxes (LIFE-21).
     pub mailbox_domain: &'static str,
+    /// Where mailboxes are registered (BIND-03); none where the installation has no such
+    /// place.
+    pub people: Option<PeopleConfig>,
     /// Address of the probe and metrics server.
     pub listen: SocketAddr,
     /// Kubeconfig files, the first of them the strongest; none means in-cluster.
@@ -244,6 +252,12 @@ pub enum ConfigError {
          a namespace; use lower case letters, digits and `-`"
     )]
     Namespace(String),
+    /// The people service lacks its token, or the token its service.
+    #[error(
+        "failed to set up the people service: FOUNDRY_PEOPLE_URL and FOUNDRY_PEOPLE_TOKEN_FILE go \
+         together; set both or none"
+    )]
+    People,
 }
 
 impl Config {
@@ -265,6 +279,7 @@ impl Config {
             agent_node_selector,
             agent_toleration,
             network,
+            people,
             lease_namespace,
             lease_name,
             identity,
@@ -312,6 +327,7 @@ impl Config {
             },
             result_grace: SignedDuration::from_secs(result_grace_seconds.into()),
             mailbox_domain: mailbox_domain(&environment),
+            people: people.into_config()?,
             listen,
             kubeconfig: kubeconfig_files(kubeconfig, home),
             lease_namespace,

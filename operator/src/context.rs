@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::Error;
 use crate::events::Events;
+use crate::mailboxes::Mailboxes;
 use crate::metrics::Metrics;
 use crate::runtime::Runtime;
 use crate::slugs::Slugs;
@@ -32,6 +33,8 @@ pub struct Context {
     pub caches: BTreeMap<String, Caches>,
     /// Who has which slug.
     pub slugs: Arc<Slugs>,
+    /// Registration of mailboxes, where the installation has a place for it.
+    pub mailboxes: Option<Arc<Mailboxes>>,
     /// The one recorder of events.
     pub events: Events,
     /// Counters.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foundry_crds::{Agent, Harness, meta};
-use futures::StreamExt as _;
+use futures::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use futures::future::BoxFuture;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::caches::{self, Cache, Caches, Changes, Guard, Streams};
 use crate::context::Context;
 use crate::error::{Class, Error, chain};
-use crate::metrics::Pass;
+use crate::metrics::{Metrics, Pass};
 use crate::wakes::Wakes;
 use crate::{agent, coding_run, harness, model, swarm};
 
@@ -95,16 +95,22 @@ fn agents(
     let store = context.caches.get(namespace).map(|caches| caches.agents.store());
     let context = Arc::clone(context);
     let stop = stop.clone();
+    let namespace = namespace.to_owned();
     async move {
         let Some(store) = store else { return };
         let users = users_of(store.clone());
-        Controller::for_stream(agents, store)
+        let told = told_of_mailboxes(&context, namespace);
+        let metrics = context.metrics.clone();
+        Controller::for_stream(noted("agent", &metrics, agents), store)
             .with_config(controller::Config::default().concurrency(AGENTS_AT_ONCE))
             .trigger_backoff(Brief)
-            .watches_stream(harnesses, users)
-            .watches_stream(deployments, |it: Guard<Deployment>| agent_of(&it))
-            .watches_stream(jobs, |it: Guard<Job>| agent_of(&it))
-            .watches_stream(pods, |it: Guard<Pod>| agent_of(&it))
+            .watches_stream(watched("harness", &metrics, harnesses), users)
+            .watches_stream(watched("deployment", &metrics, deployments), |it: Guard<Deployment>| {
+                agent_of(&it)
+            })
+            .watches_stream(watched("job", &metrics, jobs), |it: Guard<Job>| agent_of(&it))
+            .watches_stream(watched("pod", &metrics, pods), |it: Guard<Pod>| agent_of(&it))
+            .reconcile_on(told)
             .graceful_shutdown_on(stop.cancelled_owned())
             .run(
                 |object, context| counted("agent", object, context, agent::reconcile),
@@ -114,6 +120,16 @@ fn agents(
             .for_each(log)
             .await;
     }
+}
+
+/// Agents of whose mailboxes something new is known.
+fn told_of_mailboxes(
+    context: &Context,
+    namespace: String,
+) -> impl Stream<Item = ObjectRef<Guard<Agent>>> + Send + use<> {
+    let wakes = context.mailboxes.as_ref().and_then(|mailboxes| mailboxes.wakes(&namespace));
+    let names = wakes.map_or_else(|| stream::pending().boxed(), |wakes| wakes.stream().boxed());
+    names.map(move |name| ObjectRef::<Guard<Agent>>::new(&name).within(&namespace))
 }
 
 /// A kind whose objects are carried out by agents: runs and swarms.
@@ -153,7 +169,8 @@ where
         let Some(store) = store else { return };
         let woken =
             wakes.stream().map(move |name| ObjectRef::<Guard<K>>::new(&name).within(&namespace));
-        Controller::for_stream(changes, store)
+        let metrics = context.metrics.clone();
+        Controller::for_stream(noted(kind, &metrics, changes), store)
             .with_config(controller::Config::default().concurrency(DEPENDENTS_AT_ONCE))
             .trigger_backoff(Brief)
             .reconcile_on(woken)
@@ -191,7 +208,8 @@ where
     let (cache, changes) = caches::watch_kind(client, namespace, settings, |_| {}, |_: &mut K| {});
     let context = Arc::clone(context);
     let stop = stop.clone();
-    Controller::for_stream(changes, cache.store())
+    let metrics = context.metrics.clone();
+    Controller::for_stream(noted(kind, &metrics, changes), cache.store())
         .with_config(controller::Config::default().concurrency(OTHERS_AT_ONCE))
         .trigger_backoff(Brief)
         .graceful_shutdown_on(stop.cancelled_owned())
@@ -250,9 +268,9 @@ where
 {
     let started = Instant::now();
     let uid = object.meta().uid.clone().unwrap_or_default();
+    context.metrics.began(kind, &uid);
     let (outcome, pass) = Pass::of(reconcile(object, Arc::clone(&context))).await;
-    let word = outcome.as_ref().map_or_else(Error::category, |_| "ok");
-    context.metrics.reconciled(kind, pass, word, started.elapsed());
+    context.metrics.reconciled(kind, pass, outcome.as_ref().err(), started.elapsed());
     if outcome.is_ok() {
         context.backoff.reset(&uid);
     }
@@ -289,6 +307,28 @@ fn again<K: Resource<DynamicType = ()>>(
         }
     }
     Action::requeue(wait)
+}
+
+/// The same changes, each noted as it comes into the queue.
+fn noted<K: Resource + 'static>(
+    kind: &'static str,
+    metrics: &Metrics,
+    changes: Changes<K>,
+) -> impl Stream<Item = <Changes<K> as Stream>::Item> + Send + use<K> {
+    let counted = metrics.clone();
+    watched(kind, metrics, changes).inspect_ok(move |object| {
+        counted.came(kind, object.meta().uid.as_deref().unwrap_or_default());
+    })
+}
+
+/// The same changes, the failures of their watch counted.
+fn watched<K: Resource + 'static>(
+    kind: &'static str,
+    metrics: &Metrics,
+    changes: Changes<K>,
+) -> impl Stream<Item = <Changes<K> as Stream>::Item> + Send + use<K> {
+    let metrics = metrics.clone();
+    changes.inspect_err(move |_| metrics.watch_failed(kind))
 }
 
 /// What the controller says beside the reconciles themselves, which log their own.

@@ -45,6 +45,9 @@ pub enum Error {
     /// The client could not be built from the configuration.
     #[error("failed to build the Kubernetes client")]
     Client(#[source] Box<kube::Error>),
+    /// The client of the people service could not be built.
+    #[error("failed to build the client of the people service")]
+    People(#[source] reqwest::Error),
     /// The probe server's address could not be bound.
     #[error(
         "failed to listen on {address}: free the port or set FOUNDRY_OPERATOR_LISTEN to another"
@@ -156,6 +159,7 @@ impl Error {
             Self::Config(_)
             | Self::NoCluster
             | Self::Kubeconfig { .. }
+            | Self::People(_)
             | Self::Listen { .. }
             | Self::Folder { .. }
             | Self::NoHarness { .. }
@@ -176,7 +180,9 @@ impl Error {
     pub fn category(&self) -> &'static str {
         match self {
             Self::Config(_) => "Settings",
-            Self::NoCluster | Self::Kubeconfig { .. } | Self::Client(_) => "Connection",
+            Self::NoCluster | Self::Kubeconfig { .. } | Self::Client(_) | Self::People(_) => {
+                "Connection"
+            }
             Self::Listen { .. } => "Listen",
             Self::Folder { .. } | Self::NoHarness { .. } => "Folder",
             Self::Write { .. } if self.is_conflict() => "Conflict",

@@ -95,7 +95,9 @@ impl Candidate {
         let mut seen: Option<(LeaseSpec, Instant)> = None;
         loop {
             let before = Instant::now();
-            match tokio::time::timeout(RENEW_WITHIN, self.try_acquire(&mut seen)).await {
+            let tried = tokio::time::timeout(RENEW_WITHIN, self.try_acquire(&mut seen)).await;
+            self.health.round(matches!(tried, Ok(Ok(_))));
+            match tried {
                 Ok(Ok(true)) => {
                     tracing::info!(identity = self.identity, "leading");
                     return before;
@@ -153,7 +155,9 @@ impl Candidate {
             tokio::time::sleep(RETRY).await;
             let before = Instant::now();
             let left = RENEW_WITHIN.saturating_sub(renewed.elapsed());
-            match tokio::time::timeout(left, self.renew()).await {
+            let renewal = tokio::time::timeout(left, self.renew()).await;
+            self.health.round(matches!(renewal, Ok(Ok(_))));
+            match renewal {
                 Ok(Ok(true)) => renewed = before,
                 Ok(Ok(false)) => {
                     tracing::warn!("another operator took the lease; dropping the work");

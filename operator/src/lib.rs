@@ -19,6 +19,7 @@ mod events;
 mod harness;
 mod invalid;
 mod leader;
+mod mailboxes;
 mod members;
 mod metrics;
 mod model;
@@ -47,6 +48,7 @@ use crate::context::{Backoff, Context};
 use crate::error::Error;
 use crate::events::Events;
 use crate::leader::{Candidate, Term};
+use crate::mailboxes::{Mailboxes, People};
 use crate::metrics::Metrics;
 use crate::runtime::Runtime;
 use crate::runtime::cluster::Cluster;
@@ -78,7 +80,9 @@ pub async fn run_by(
         runtime::local::check(local)?;
     }
     let metrics = Metrics::new();
-    let health = Health::default();
+    let health = Health::new();
+    let people = config.people.as_ref().map(People::new).transpose().map_err(Error::People)?;
+    let people = people.map(Arc::new);
     let listener = serve::bind(&config).await?;
     // Only now: what keeps us from starting is to be told alone.
     if let RuntimeConfig::Cluster(Some(_)) = &config.runtime {
@@ -92,14 +96,20 @@ pub async fn run_by(
     let outcome = loop {
         health.set(Phase::Asking);
         metrics.leads(false);
-        let parts = Parts { client: &client, config: &config, clock: &clock, metrics: &metrics };
+        let parts = Parts {
+            client: &client,
+            config: &config,
+            clock: &clock,
+            metrics: &metrics,
+            people: people.as_ref(),
+        };
         let term = candidate
             .lead(&shutdown, |lost| parts.work(health.clone(), shutdown.clone(), lost))
             .await;
         match term {
             Term::Ended(outcome) => break outcome,
             Term::NeverLed => break Ok(()),
-            Term::Lost => {}
+            Term::Lost => metrics.lost_the_lease(),
         }
     };
     health.set(Phase::Stopping);
@@ -148,6 +158,7 @@ struct Parts<'a> {
     config: &'a Config,
     clock: &'a Clock,
     metrics: &'a Metrics,
+    people: Option<&'a Arc<People>>,
 }
 
 impl Parts<'_> {
@@ -158,7 +169,7 @@ impl Parts<'_> {
         shutdown: CancellationToken,
         lost: CancellationToken,
     ) -> Result<(), Error> {
-        let Self { client, config, clock, metrics } = self;
+        let Self { client, config, clock, metrics, people } = self;
         health.set(Phase::Reading);
         metrics.leads(true);
         let stop = lost.child_token();
@@ -178,9 +189,22 @@ impl Parts<'_> {
             runtime: Arc::clone(&runtime),
             caches,
             slugs,
+            mailboxes: people.map(|people| {
+                Arc::new(Mailboxes::new(Arc::clone(people), &config.namespaces))
+            }),
             events: Events::new(client.clone(), &config.identity),
             metrics: metrics.clone(),
             backoff: Backoff::default(),
+        });
+        let (counted, unread) = (Arc::clone(&context), Arc::clone(&context));
+        metrics.count_by(Some(Box::new(move || {
+            metrics::take(&counted.caches, counted.mailboxes.as_deref())
+        })));
+        health.read_by(move || {
+            let of = |(namespace, caches): (&String, &Caches)| {
+                caches.unread().into_iter().map(|kind| format!("{kind} of {namespace}")).collect()
+            };
+            unread.caches.iter().flat_map(|it| -> Vec<String> { of(it) }).collect()
         });
         let controllers: Vec<_> = streams
             .into_iter()
@@ -199,12 +223,20 @@ impl Parts<'_> {
             }
             std::future::pending::<()>().await;
         };
+        let mailboxes = async {
+            match &context.mailboxes {
+                Some(mailboxes) => mailboxes.keep(&context.caches, metrics).await,
+                None => std::future::pending().await,
+            }
+        };
         let mut controllers = std::pin::pin!(join_all(controllers));
         let mut keeper = std::pin::pin!(runtime.keep(stop.clone()));
         tokio::select! {
             _ = &mut controllers => return Ok(()),
             outcome = &mut keeper => return outcome,
             () = announce => {}
+            // Nobody waits for a call that is under way: the next leader makes it again.
+            () = mailboxes => {}
             () = shutdown.cancelled() => {}
         }
         health.set(Phase::Stopping);

@@ -68,7 +68,9 @@ async fn perform(context: &Context, observed: &Observed, plan: &Plan) -> Result<
     let Some(make) = &plan.make else { return Ok(()) };
     if make.begins_a_pod() {
         // The policy stands before the pod that it is for (NET-01).
-        context.runtime.fence(namespace).await?;
+        let fenced = context.runtime.fence(namespace).await;
+        context.metrics.fenced(fenced.as_ref().err());
+        fenced?;
     }
     let client = &context.client;
     match make {

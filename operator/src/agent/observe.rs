@@ -33,6 +33,7 @@ pub async fn observe(context: &Context, agent: &Agent) -> Result<Observed, Error
         draining: left_behind || context.runtime.is_draining(&id.namespace, &id.name, &workloads),
         workloads,
         carrier: context.runtime.carrier(agent.spec.lifetime()),
+        people: context.mailboxes.as_ref().map(|mailboxes| mailboxes.heard(&id.uid)),
         agent: id,
     })
 }

@@ -16,6 +16,7 @@ use super::outlook::Outlook;
 use super::start::Ledger;
 use super::workloads;
 use crate::config::TemplateConfig;
+use crate::mailboxes::Heard;
 use crate::runtime::{Belongs, Health, Workload, WorkloadKind};
 
 /// Nothing is trusted to be seen by watches alone: look again at least this often.
@@ -51,6 +52,9 @@ pub struct Observed {
     pub missing_secret: Option<&'static str>,
     /// Which object carries this agent's harness in the present runtime.
     pub carrier: WorkloadKind,
+    /// What is known of its mailbox's registration; none where the installation has no place
+    /// for it.
+    pub people: Option<Heard>,
 }
 
 /// What is known of the agent that spawned this one.

@@ -14,6 +14,7 @@ use crate::apply::{self, Version};
 use crate::conditions::{self, Readiness, Wanted, clip, ready_reason};
 use crate::context::Context;
 use crate::error::Error;
+use crate::mailboxes::{self, Registration};
 
 /// Longest refusal that is kept.
 const MAX_REFUSAL: usize = 4_096;
@@ -62,13 +63,17 @@ pub async fn report(
     now: Timestamp,
 ) -> Result<(), Error> {
     let outlook = outlook(plan, applied);
-    let wanted = AgentStatus {
-        mailbox: mailbox(observed, context.config.mailbox_domain),
-        ..status(agent, &present, plan, applied, &outlook, now)
-    };
+    let mailbox = mailbox(observed, context.config.mailbox_domain);
+    let registration = registration(observed, mailbox.as_deref());
+    let told = registration.as_ref().map(|it| it.condition.clone());
+    let wanted = AgentStatus { mailbox, ..status(agent, &present, plan, applied, &outlook, told, now) };
     if wanted != present {
         apply::status::<Agent, _>(&context.client, version, &wanted).await?;
         context.metrics.written("status", "Agent");
+    }
+    // Asked for only now: what is asked for stands in status.
+    if let Some(mailboxes) = &context.mailboxes {
+        mailboxes.note(&observed.agent, registration.as_ref());
     }
     tell(context, agent, observed, &outlook).await;
     Ok(())
@@ -110,6 +115,7 @@ fn status(
     plan: &Plan,
     applied: &Applied,
     outlook: &Outlook,
+    registration: Option<Wanted>,
     now: Timestamp,
 ) -> AgentStatus {
     let generation = agent.metadata.generation.unwrap_or_default();
@@ -120,6 +126,7 @@ fn status(
         reason: outlook.reason,
         message: outlook.message.clone(),
     });
+    wanted.extend(registration);
     AgentStatus {
         // An expiry written by this very plan is seen, and reported, by the next.
         observed_generation: Some(generation),
@@ -157,6 +164,13 @@ fn mailbox(observed: &Observed, domain: &str) -> Option<String> {
     }
     let slug = observed.spec.slug.as_deref().unwrap_or(&observed.agent.name);
     Some(format!("{slug}@{domain}"))
+}
+
+/// How the registration of its mailbox stands, where there is a place for it (BIND-03).
+fn registration(observed: &Observed, mailbox: Option<&str>) -> Option<Registration> {
+    let heard = observed.people.as_ref()?;
+    let person = mailboxes::person(&observed.spec, mailbox)?;
+    Some(mailboxes::registration(person, &observed.status, heard))
 }
 
 /// An event for people at each change of the reason.

@@ -32,6 +32,9 @@ pub async fn report(
     if wanted != present {
         apply::status::<CodingRun, _>(&context.client, version, &wanted).await?;
         context.metrics.written("status", "CodingRun");
+        if standing.phase.is_an_end() && present.phase != Some(standing.phase) {
+            context.metrics.run_ended(standing.phase.as_str(), standing.reason);
+        }
     }
     tell(context, run, &present, &standing).await;
     Ok(())

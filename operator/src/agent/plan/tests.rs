@@ -56,6 +56,7 @@ fn fresh() -> Observed {
         draining: false,
         missing_secret: None,
         carrier: WorkloadKind::Deployment,
+        people: None,
     }
 }
 
