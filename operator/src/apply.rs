@@ -19,9 +19,11 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, Pro
 use kube::{Api, Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tracing::Instrument as _;
 
 use crate::error::Error;
 use crate::metrics::Pass;
+use crate::traces;
 
 /// How long one write may take.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -339,7 +341,8 @@ async fn bounded<T>(
     request: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<T, Error> {
     Pass::note_write();
-    match tokio::time::timeout(DEADLINE, request).await {
+    let span = tracing::info_span!(target: traces::SPANS, "write", verb, kind, name);
+    match tokio::time::timeout(DEADLINE, request).instrument(span).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(source)) => {
             Err(Error::Write { verb, kind, name: name.to_owned(), source: Box::new(source) })

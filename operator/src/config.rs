@@ -10,6 +10,8 @@ use foundry_crds::meta;
 use k8s_openapi::jiff::SignedDuration;
 use tracing_subscriber::EnvFilter;
 
+use crate::traces::TraceArguments;
+
 mod network;
 mod people;
 
@@ -127,6 +129,9 @@ pub struct Arguments {
         action = clap::ArgAction::Set
     )]
     pub die_with_parent: bool,
+    /// Traces.
+    #[command(flatten)]
+    pub traces: TraceArguments,
     /// Log filter, as `info,foundry_operator=debug`.
     #[arg(long, env = "FOUNDRY_LOG", value_parser = log_filter, default_value = "info")]
     pub log: String,
@@ -288,6 +293,7 @@ impl Config {
             lifeline,
             path,
             die_with_parent: _,
+            traces: _,
             log: _,
         } = arguments;
         let runtime = match runtime.or_else(runtime_of_this_place).ok_or(ConfigError::NoRuntime)? {

@@ -18,13 +18,14 @@ use kube::{Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 
 use crate::caches::{self, Cache, Caches, Changes, Guard, Streams};
 use crate::context::Context;
 use crate::error::{Class, Error, chain};
 use crate::metrics::{Metrics, Pass};
 use crate::wakes::Wakes;
-use crate::{agent, coding_run, harness, model, swarm};
+use crate::{agent, coding_run, harness, model, swarm, traces};
 
 /// Agents reconciled at once in one namespace.
 const AGENTS_AT_ONCE: u16 = 16;
@@ -269,7 +270,17 @@ where
     let started = Instant::now();
     let uid = object.meta().uid.clone().unwrap_or_default();
     context.metrics.began(kind, &uid);
-    let (outcome, pass) = Pass::of(reconcile(object, Arc::clone(&context))).await;
+    let span = tracing::info_span!(
+        target: traces::SPANS,
+        "reconcile",
+        kind,
+        namespace = object.meta().namespace.as_deref(),
+        name = object.meta().name.as_deref(),
+        outcome = tracing::field::Empty,
+    );
+    let reconcile = reconcile(object, Arc::clone(&context)).instrument(span.clone());
+    let (outcome, pass) = Pass::of(reconcile).await;
+    span.record("outcome", outcome.as_ref().map_or_else(Error::category, |_| "ok"));
     context.metrics.reconciled(kind, pass, outcome.as_ref().err(), started.elapsed());
     if outcome.is_ok() {
         context.backoff.reset(&uid);

@@ -30,6 +30,7 @@ pub mod runtime;
 mod serve;
 mod slugs;
 pub mod swarm;
+pub mod traces;
 mod wakes;
 
 use std::collections::BTreeMap;

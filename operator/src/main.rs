@@ -6,9 +6,13 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Parser as _;
 use foundry_operator::config::{Arguments, Config};
+use foundry_operator::traces::{self, Traces};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _};
 
 /// A file has reached the limit of its size; the number is the same on all the
 /// machines we build for.
@@ -30,17 +34,26 @@ fn operate(arguments: Arguments) -> anyhow::Result<()> {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))
             .context("failed to ask for a signal when the parent ends")?;
     }
-    tracing_subscriber::fmt()
-        .json()
-        .with_env_filter(EnvFilter::try_new(&arguments.log)?)
-        .with_writer(std::io::stderr)
-        // It would say so on stderr, and panic when that has no room either.
-        .log_internal_errors(false)
-        .init();
     rustls::crypto::aws_lc_rs::default_provider()
         .install_default()
         .map_err(|_| anyhow::anyhow!("failed to install the TLS provider: another one is there"))?;
-    let config = Config::new(arguments)?;
+    let traces = Traces::begin(&arguments.traces)?;
+    let log = tracing_subscriber::fmt::layer()
+        .json()
+        .with_writer(std::io::stderr)
+        // It would say so on stderr, and panic when that has no room either.
+        .log_internal_errors(false)
+        .with_filter(EnvFilter::try_new(&arguments.log)?)
+        .with_filter(filter_fn(|metadata| !traces::is_span(metadata)));
+    tracing_subscriber::registry().with(log).with(traces.as_ref().map(Traces::layer)).init();
+    let outcome = work(Config::new(arguments)?);
+    if let Some(traces) = traces {
+        traces.end();
+    }
+    outcome
+}
+
+fn work(config: Config) -> anyhow::Result<()> {
 
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

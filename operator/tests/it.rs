@@ -11,11 +11,14 @@ mod it {
     mod faults;
     mod leader;
     mod local;
+    mod mailboxes;
     mod network;
     mod network_obstacles;
     mod nodes;
+    mod probes;
     mod resources;
     mod swarm;
     mod swarm_obstacles;
+    mod traces;
     mod world;
 }

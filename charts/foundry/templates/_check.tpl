@@ -25,6 +25,9 @@
 {{- fail "api.intelligenceUrl: is called with the service token; set api.serviceToken.existingSecret too" -}}
 {{- end -}}
 {{- end -}}
+{{- if ne (empty .Values.operator.people.url) (empty .Values.operator.people.existingSecret) -}}
+{{- fail "operator.people: url and existingSecret go together; set both or none" -}}
+{{- end -}}
 {{- include "foundry.checkPorts" . -}}
 {{- else if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" .Release.Name) -}}
 {{- fail (printf "the release's name %s is that of its Service too, which begins with a letter and has no dots; choose another" .Release.Name) -}}
@@ -58,10 +61,18 @@
 {{- end -}}
 {{- end }}
 
-{{/* Addresses that the API is given and its network policy closes. Whether a rule of
-     networkPolicy.apiEgress opens one, only a network knows. */}}
+{{/* Addresses that the API or the operator is given and its network policy closes. Whether a
+     rule of networkPolicy.apiEgress or operatorEgress opens one, only a network knows. */}}
 {{- define "foundry.checkPorts" -}}
 {{- $policy := .Values.networkPolicy -}}
+{{- if and $policy.enabled (not $policy.operatorEgress) .Values.operator.people.url -}}
+{{- $url := urlParse .Values.operator.people.url -}}
+{{- $usual := ternary "443" "80" (eq $url.scheme "https") -}}
+{{- $port := regexFind ":[0-9]+$" $url.host | trimPrefix ":" | default $usual -}}
+{{- if not (has $port (toStrings $policy.outPorts)) -}}
+{{- fail (printf "operator.people.url: the operator's network policy closes port %s; open it in networkPolicy.operatorEgress, by the port that the pods there listen on, or in networkPolicy.outPorts" $port) -}}
+{{- end -}}
+{{- end -}}
 {{- if and $policy.enabled (not $policy.apiEgress) -}}
 {{- $api := .Values.api -}}
 {{- $addresses := dict "api.oidc.issuer" $api.oidc.issuer "api.oidc.jwksUrl" $api.oidc.jwksUrl "api.documents.endpoint" $api.documents.endpoint "api.broker.url" $api.broker.url "api.intelligenceUrl" $api.intelligenceUrl -}}

@@ -49,6 +49,7 @@ pub async fn intend(context: &Context, plan: &Plan, version: Version) -> Result<
 }
 
 /// Removes first, makes last: two generations never poll one inbox (LIFE-09).
+#[tracing::instrument(target = "foundry_operator::spans", name = "apply", skip_all)]
 pub async fn apply(context: &Context, observed: &Observed, plan: &Plan) -> Result<Applied, Error> {
     match perform(context, observed, plan).await {
         Ok(()) => Ok(Applied::Done),

@@ -15,6 +15,7 @@ use crate::runtime::{Health, Workload, workload};
 use crate::slugs::{self, Claim};
 
 /// Reads everything a plan is made from.
+#[tracing::instrument(target = "foundry_operator::spans", name = "observe", skip_all)]
 pub async fn observe(context: &Context, agent: &Agent) -> Result<Observed, Error> {
     let id = identity(agent)?;
     let caches = context.caches(&id.namespace).await?;

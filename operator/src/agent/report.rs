@@ -51,6 +51,7 @@ pub async fn record_start(
 }
 
 /// Reports what came of a plan.
+#[tracing::instrument(target = "foundry_operator::spans", name = "report", skip_all)]
 #[expect(clippy::too_many_arguments, reason = "one call, at the end of the one reconcile")]
 pub async fn report(
     context: &Context,

@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::error::Error;
 
 /// Makes or edits the run's agent.
+#[tracing::instrument(target = "foundry_operator::spans", name = "apply", skip_all)]
 pub async fn apply(context: &Context, plan: &Plan) -> Result<Applied, Error> {
     match perform(context, plan).await {
         Ok(()) => Ok(Applied::Done),

@@ -80,6 +80,7 @@ pub struct Own {
 }
 
 /// Reads everything a plan is made from.
+#[tracing::instrument(target = "foundry_operator::spans", name = "observe", skip_all)]
 pub async fn observe(
     context: &Context,
     run: &CodingRun,

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::error::Error;
 
 /// Reports where a run stands.
+#[tracing::instrument(target = "foundry_operator::spans", name = "report", skip_all)]
 pub async fn report(
     context: &Context,
     run: &CodingRun,

@@ -254,6 +254,7 @@ values! {
     struct Operator {
         #[schemars(range(min = 0))]
         replicas: u32,
+        people: People,
         image: Image,
         /// What is logged.
         #[schemars(length(min = 1))]
@@ -269,6 +270,17 @@ values! {
         extra_env: Vec<Free>,
         extra_volumes: Vec<Free>,
         extra_volume_mounts: Vec<Free>,
+    }
+
+    struct People {
+        /// Empty: none.
+        #[schemars(regex(pattern = r"^(https?://[^\s/?#@]+([/?#]\S*)?)?$"))]
+        url: String,
+        /// Secret with the service token for it.
+        existing_secret: String,
+        /// Key in that Secret.
+        #[schemars(length(min = 1))]
+        key: String,
     }
 
     struct NetworkPolicy {
@@ -288,6 +300,8 @@ values! {
         api_egress: Vec<Free>,
         /// Peers that may read the operator's metrics.
         operator_from: Vec<Free>,
+        /// Egress rules of the operator.
+        operator_egress: Vec<Free>,
         /// TCP ports that both may reach anywhere; a rule without any opens all.
         #[schemars(length(min = 1))]
         out_ports: Vec<Port>,

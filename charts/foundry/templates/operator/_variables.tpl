@@ -31,5 +31,12 @@
 {{- include "foundry.variable" (dict "name" "FOUNDRY_NETWORK_DNS_ADDRESSES" "value" (join "," .dnsAddresses)) }}
 {{- include "foundry.variable" (dict "name" "FOUNDRY_NETWORK_CODING_EXCEPT" "value" (join "," .codingExcept)) }}
 {{- end }}
+{{- with .Values.operator.people }}
+{{- if .existingSecret }}
+{{- include "foundry.variable" (dict "name" "FOUNDRY_PEOPLE_URL" "value" .url) }}
+- name: FOUNDRY_PEOPLE_TOKEN_FILE
+  value: /etc/foundry/people/{{ .key }}
+{{- end }}
+{{- end }}
 {{- include "foundry.variable" (dict "name" "FOUNDRY_LOG" "value" .Values.operator.log) }}
 {{- end }}
