@@ -19,6 +19,8 @@ pub mod kind {
     pub const COMPLETE: &str = "Complete";
     /// The people service knows this agent's mailbox.
     pub const MAILBOX_REGISTERED: &str = "MailboxRegistered";
+    /// Tools that somebody asked for are not to be had; all else goes on.
+    pub const TOOLS_DEGRADED: &str = "ToolsDegraded";
 }
 
 /// A condition type as `docs/conditions.md` explains it.
@@ -32,7 +34,7 @@ pub struct Kind {
 }
 
 /// Every condition type.
-pub const KINDS: [Kind; 6] = [
+pub const KINDS: [Kind; 7] = [
     Kind {
         word: kind::READY,
         on: "all",
@@ -64,6 +66,13 @@ pub const KINDS: [Kind; 6] = [
         meaning: "The people service knows this agent's mailbox, under its present name. \
                   `Ready` does not depend on it. Absent where the installation names no people \
                   service, and on agents without a mailbox.",
+    },
+    Kind {
+        word: kind::TOOLS_DEGRADED,
+        on: "Agent, ToolServer",
+        meaning: "Of a tool server: it did not answer when the API last asked it for its tools. \
+                  Of an agent: a tool server that its spec names does not exist. It is no part of \
+                  `Ready`: everything else goes on.",
     },
 ];
 
@@ -197,6 +206,32 @@ reasons! {
         "The Harness named by `spec.harness` cannot work on a repository: it lacks the feature \
          `repo_scope`, or it has no pods.",
         "Name a Harness that has it, or add the feature to this one; it heals by itself.";
+    TOOL_NOT_PERMITTED = "ToolNotPermitted" on "Agent",
+        "`spec.tools` names a tool that the Harness does not list any more; what runs goes on, and \
+         nothing new is started.",
+        "Take the tool out of `spec.tools`, or add it to the Harness; it heals by itself.";
+    SKILLS_NOT_ALLOWED = "SkillsNotAllowed" on "Agent",
+        "`spec.skills` is not empty and the Harness allows no skills any more; what runs goes on, \
+         and nothing new is started.",
+        "Empty `spec.skills`, or set `spec.allowsSkills` of the Harness; it heals by itself.";
+    SKILL_NOT_FOUND = "SkillNotFound" on "Agent",
+        "A Skill named by `spec.skills` does not exist in this namespace.",
+        "Create the Skill or take it out; it heals by itself.";
+    SKILL_VERSION_NOT_FOUND = "SkillVersionNotFound" on "Agent",
+        "A Skill named by `spec.skills` has no such version as the one pinned.",
+        "Publish the version, pin another, or leave the pin out to have the latest; it heals by \
+         itself.";
+    TOOL_SERVER_NOT_FOUND = "ToolServerNotFound" on "Agent",
+        "A ToolServer named by `spec.toolServers` does not exist in this namespace; the agent goes \
+         on without its tools.",
+        "Create the ToolServer or take it out; it heals by itself.";
+    UNREACHABLE = "Unreachable" on "ToolServer",
+        "The server did not answer when the API asked it for its tools; agents go on without them.",
+        "Read the message; see that `spec.url` leads to a running server and that the Secret holds \
+         what it wants. It is asked again by itself.";
+    REACHABLE = "Reachable" on "ToolServer",
+        "The server answered when the API asked it for its tools.",
+        "Nothing to do.";
     PARENT_NOT_FOUND = "ParentNotFound" on "Agent, CodingRun, Swarm",
         "The agent named by `spec.parent`, or by `spec.agent` of a run, does not exist in this \
          namespace.",
@@ -218,7 +253,7 @@ reasons! {
     INVALID = "Invalid" on "all",
         "The object does not fit the schema this operator knows.",
         "Fix the field that the message names, or install the CRDs of this release.";
-    RESOLVED = "Resolved" on "Harness, Model",
+    RESOLVED = "Resolved" on "Harness, Model, Skill, ToolServer",
         "Everything the object names exists.",
         "Nothing to do.";
     REGISTERED = "Registered" on "Agent",
@@ -238,12 +273,14 @@ reasons! {
         "The service token for the people service cannot be read, or is not known there.",
         "Put the right token into the file of `FOUNDRY_PEOPLE_TOKEN_FILE`; it is read at each \
          use.";
-    SECRET_NOT_FOUND = "SecretNotFound" on "Agent, CodingRun, Swarm, Model",
+    SECRET_NOT_FOUND = "SecretNotFound" on "Agent, CodingRun, Swarm, Model, ToolServer",
         "A Secret does not exist in this namespace: of a Model the one named by \
-         `spec.apiKey.name`, of a coding agent `foundry-harness-ssh`.",
+         `spec.apiKey.name`, of a ToolServer the one named by `spec.authSecret.name`, of a coding \
+         agent `foundry-harness-ssh`.",
         "Create the Secret, or name another; it heals by itself.";
-    SECRET_KEY_MISSING = "SecretKeyMissing" on "Model",
-        "The Secret named by `spec.apiKey.name` lacks the key `spec.apiKey.key`.",
+    SECRET_KEY_MISSING = "SecretKeyMissing" on "Model, ToolServer",
+        "The Secret lacks the key: of a Model `spec.apiKey.key`, of a ToolServer \
+         `spec.authSecret.key`.",
         "Add the key or name another; it heals by itself.";
 }
 

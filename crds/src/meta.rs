@@ -51,6 +51,9 @@ pub mod annotation {
     /// Seconds of `spec.ttl` of a Swarm that `spec.ttlAt` of a member goes by, so that an
     /// edit of it moves `ttlAt` by the difference and takes back no restart (LIFE-13).
     pub const SWARM_TTL: &str = "foundry.flow.life/swarm-ttl-seconds";
+    /// Digest of what a version of an agent tells it, on the ControllerRevision that keeps
+    /// the version (SPEC-01).
+    pub const CONFIG_DIGEST: &str = "foundry.flow.life/config-digest";
 }
 
 /// Server-side apply field managers, `foundry-<binary>/<writer>`, tested unique.

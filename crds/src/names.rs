@@ -20,9 +20,15 @@ pub fn local_pod(agent: &str, start_number: i64) -> String {
     format!("foundry-agent-{agent}-{start_number}-local")
 }
 
+/// ControllerRevision that keeps the version of a persistent agent which this start
+/// number began (SPEC-01).
+pub fn revision(agent: &str, start_number: i64) -> String {
+    format!("foundry-agent-{agent}-{start_number}")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{MAX_AGENT_NAME, deployment, job};
+    use super::{MAX_AGENT_NAME, deployment, job, revision};
 
     /// WORK-01
     #[test]
@@ -30,5 +36,6 @@ mod tests {
         let agent = "a".repeat(MAX_AGENT_NAME);
         assert_eq!(deployment(&agent).len(), 54);
         assert_eq!(job(&agent, 99_999_999).len(), 63);
+        assert_eq!(revision(&agent, 99_999_999).len(), 63);
     }
 }

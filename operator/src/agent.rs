@@ -5,6 +5,7 @@ pub mod observe;
 pub mod outlook;
 pub mod plan;
 pub mod report;
+pub mod revisions;
 pub mod start;
 pub mod workloads;
 
@@ -52,7 +53,9 @@ pub async fn reconcile(agent: Arc<Guard<Agent>>, context: Arc<Context>) -> Resul
     let (version, ledger_status) =
         report::record_start(&context, agent, &observed, &plan, version).await?;
     let applied = apply::apply(&context, &observed, &plan).await?;
+    // A version that cannot be stored yet holds up neither the workload nor the report.
+    let stored = revisions::keep(&context, agent, &observed, &plan).await;
     report::report(&context, agent, ledger_status, &observed, &plan, &applied, version, now)
         .await?;
-    Ok(Action::requeue(applied.at_most(plan.look_again)))
+    Ok(Action::requeue(applied.at_most(plan.look_again).min(stored?)))
 }

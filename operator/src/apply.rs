@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use foundry_crds::agent::{DesiredState, Lifecycle};
 use foundry_crds::{Agent, meta};
+use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, PodStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -178,6 +179,19 @@ pub async fn create_agent(
         PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
     let request = api.create(&parameters, agent);
     bounded("create", "Agent".to_owned(), &name, request).await.map(drop)
+}
+
+/// Stores a version of an agent, and takes nothing over that is there already.
+pub async fn create_revision(client: &Client, revision: &ControllerRevision) -> Result<(), Error> {
+    let name = revision.metadata.name.clone().unwrap_or_default();
+    let namespace = revision.metadata.namespace.clone().unwrap_or_default();
+    let api: Api<ControllerRevision> = Api::namespaced(client.clone(), &namespace);
+    let parameters = PostParams {
+        field_manager: Some(meta::manager::OPERATOR_CHILDREN.to_owned()),
+        ..PostParams::default()
+    };
+    let request = api.create(&parameters, revision);
+    bounded("create", "ControllerRevision".to_owned(), &name, request).await.map(drop)
 }
 
 /// Changes annotations and fields of the spec of such an agent, at the version they were

@@ -6,9 +6,10 @@
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
-use foundry_crds::{Agent, CodingRun, Harness, Swarm, meta};
-use futures::{Stream, TryStreamExt as _};
+use foundry_crds::{Agent, CodingRun, Harness, Skill, Swarm, ToolServer, meta};
+use futures::{Stream, TryStreamExt as _, future};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
@@ -25,12 +26,17 @@ use crate::error::Error;
 use crate::members::{self, Members};
 use crate::runtime::workload;
 use crate::slugs::Slugs;
+use crate::users::{self, Users};
+use crate::versions::{Mark, Versions};
 use crate::wakes::Wakes;
 
 /// Seconds after which a silent watch is asked again.
 const WATCH_SECONDS: u32 = 50;
 /// Objects a page of a list.
 const PAGE: u32 = 200;
+
+/// How long a reconcile waits for a first list that it can do without.
+const SOON: Duration = Duration::from_secs(2);
 
 /// Where kubectl keeps a copy of what it applied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -57,6 +63,12 @@ pub struct Caches {
     pub swarms: Cache<Swarm>,
     /// Which agents say that they are a Swarm's own.
     pub agents_of_swarms: Arc<Members>,
+    /// Skills: their versions and no content; not among those that all agents wait for.
+    pub skills: Cache<Skill>,
+    /// Tool servers; not among those that all agents wait for.
+    pub tool_servers: Cache<ToolServer>,
+    /// Stored versions of agents.
+    pub versions: Arc<Versions>,
 }
 
 /// The objects of one kind in one namespace, as the watch shows them.
@@ -94,6 +106,11 @@ where
     /// Whether the first list is complete: until then, what is not there is not gone.
     pub fn is_whole(&self) -> bool {
         *self.whole.borrow()
+    }
+
+    /// Whether the first list is complete, or is within a moment: for what can do without.
+    pub async fn is_whole_soon(&self) -> bool {
+        tokio::time::timeout(SOON, self.wait_until_whole()).await.is_ok_and(|whole| whole.is_ok())
     }
 
     async fn wait_until_whole(&self) -> Result<(), Error> {
@@ -160,7 +177,18 @@ pub struct Streams {
     pub swarms: Changes<Swarm>,
     /// Swarms of which an agent, the parent or a Harness changed.
     pub swarm_wakes: Arc<Wakes>,
+    /// Skills that changed.
+    pub skills: Changes<Skill>,
+    /// Tool servers that changed.
+    pub tool_servers: Changes<ToolServer>,
+    /// Stored versions of agents that went.
+    pub lost_versions: Lost,
+    /// Agents whose skills or tool servers changed.
+    pub users: Arc<Wakes>,
 }
+
+/// A stream of stored versions that were deleted, which fills [`Versions`] as it is read.
+pub type Lost = std::pin::Pin<Box<dyn Stream<Item = Result<Mark, watcher::Error>> + Send>>;
 
 /// Begins to watch one namespace.
 pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> (Caches, Streams) {
@@ -189,6 +217,9 @@ pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> 
         swarm_wakes: Arc::clone(&swarm_wakes),
     };
     let of_harnesses = of_agents.clone();
+    let users = Arc::new(Users::default());
+    let (noted_agents, noted_skills, noted_servers) =
+        (Arc::clone(&users), Arc::clone(&users), Arc::clone(&users));
     let (agents, agent_changes) = watch_kind(
         client,
         namespace,
@@ -197,6 +228,7 @@ pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> 
             noted.note(event);
             by_swarm.note(event, swarm_of_agent);
             of_agents.note_agent(event);
+            noted_agents.note_agent(event);
         },
         |_: &mut Agent| {},
     );
@@ -211,8 +243,35 @@ pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> 
         watch_children(client, namespace, &ours, prune_deployment);
     let (jobs, job_changes) = watch_children(client, namespace, &ours, prune_job);
     let (pods, pod_changes) = watch_children(client, namespace, &ours, prune_pod);
+    let (skills, skill_changes) = watch_kind(
+        client,
+        namespace,
+        settings(None),
+        move |event| noted_skills.note(users::Kind::Skill, event, versions_of),
+        prune_skill,
+    );
+    let (tool_servers, tool_server_changes) = watch_kind(
+        client,
+        namespace,
+        settings(None),
+        move |event| noted_servers.note(users::Kind::ToolServer, event, |_| Vec::new()),
+        prune_tool_server,
+    );
+    let (versions, lost_versions) = watch_versions(client, namespace, &ours);
     (
-        Caches { agents, harnesses, deployments, jobs, pods, runs, swarms, agents_of_swarms },
+        Caches {
+            agents,
+            harnesses,
+            deployments,
+            jobs,
+            pods,
+            runs,
+            swarms,
+            agents_of_swarms,
+            skills,
+            tool_servers,
+            versions,
+        },
         Streams {
             agents: agent_changes,
             harnesses: harness_changes,
@@ -223,6 +282,10 @@ pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> 
             wakes,
             swarms: swarm_changes,
             swarm_wakes,
+            skills: skill_changes,
+            tool_servers: tool_server_changes,
+            lost_versions,
+            users: Arc::clone(&users.wakes),
         },
     )
 }
@@ -306,7 +369,7 @@ fn parent_of_swarm(swarm: &Guard<Swarm>) -> Option<String> {
 impl Caches {
     /// Kinds whose first list is not complete, of those that are waited for.
     pub fn unread(&self) -> Vec<&'static str> {
-        let Self { agents, harnesses, deployments, jobs, pods, runs: _ } = self;
+        let Self { agents, harnesses, deployments, jobs, pods, .. } = self;
         let kinds = [
             ("Agent", agents.is_whole()),
             ("Harness", harnesses.is_whole()),
@@ -319,22 +382,15 @@ impl Caches {
 
     /// Waits until every first list is complete: what is not there yet is not gone.
     pub async fn wait_until_whole(&self) -> Result<(), Error> {
-        // A cluster without the kinds of runs and swarms has agents all the same.
-        let Self {
-            agents,
-            harnesses,
-            deployments,
-            jobs,
-            pods,
-            runs: _,
-            swarms: _,
-            agents_of_swarms: _,
-        } = self;
+        // A cluster without the kinds of runs, swarms, skills or tool servers has agents all
+        // the same.
+        let Self { agents, harnesses, deployments, jobs, pods, versions, .. } = self;
         agents.wait_until_whole().await?;
         harnesses.wait_until_whole().await?;
         deployments.cache.wait_until_whole().await?;
         jobs.cache.wait_until_whole().await?;
-        pods.cache.wait_until_whole().await
+        pods.cache.wait_until_whole().await?;
+        versions.wait_until_whole().await
     }
 }
 
@@ -404,6 +460,23 @@ where
     (Cache { store, whole }, Box::pin(changes))
 }
 
+/// Begins to watch the stored versions of agents, by their metadata alone: what they hold
+/// is never in memory. Of those that come nobody need hear; one that goes is made again.
+fn watch_versions(client: &Client, namespace: &str, labels: &str) -> (Arc<Versions>, Lost) {
+    let versions = Arc::new(Versions::default());
+    let noted = Arc::clone(&versions);
+    let changes = watcher(Api::<Mark>::namespaced(client.clone(), namespace), settings(Some(labels)))
+        .default_backoff()
+        .inspect_ok(move |event| noted.note(event))
+        .try_filter_map(|event| {
+            future::ok(match event {
+                watcher::Event::Delete(mark) => Some(mark),
+                _ => None,
+            })
+        });
+    (versions, Box::pin(changes))
+}
+
 /// How every watch is made.
 pub fn settings(labels: Option<&str>) -> watcher::Config {
     let settings = watcher::Config::default().timeout(WATCH_SECONDS).page_size(PAGE);
@@ -438,4 +511,32 @@ fn prune_job(job: &mut Job) {
 /// Of a Pod, what says how it fares and whose it is.
 fn prune_pod(pod: &mut Pod) {
     pod.spec = None;
+}
+
+/// Of a skill, which versions there are and whether it is edited in place.
+fn prune_skill(skill: &mut Skill) {
+    skill.spec.description = String::new();
+    skill.spec.files = Vec::new();
+    if let Some(instructions) = &mut skill.spec.instructions {
+        *instructions = String::new();
+    }
+    for version in &mut skill.spec.versions {
+        version.document_id = String::new();
+        version.path = None;
+    }
+}
+
+/// What agents read of a skill.
+fn versions_of(skill: &Skill) -> Vec<i64> {
+    match &skill.spec.instructions {
+        Some(_) => skill.metadata.generation.into_iter().collect(),
+        None => skill.spec.versions.iter().map(|version| version.version).collect(),
+    }
+}
+
+/// Of a tool server, all but the names of its tools.
+fn prune_tool_server(server: &mut ToolServer) {
+    if let Some(reported) = server.status.as_mut().and_then(|status| status.reported.as_mut()) {
+        reported.tools = Vec::new();
+    }
 }

@@ -20,12 +20,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::caches::{self, Cache, Caches, Changes, Guard, Streams};
+use crate::caches::{self, Cache, Caches, Changes, Guard, Lost, Streams};
 use crate::context::Context;
 use crate::error::{Class, Error, chain};
 use crate::metrics::{Metrics, Pass};
+use crate::versions::Mark;
 use crate::wakes::Wakes;
-use crate::{agent, coding_run, harness, model, swarm, traces};
+use crate::{agent, coding_run, harness, model, skill, swarm, tool_server, traces};
 
 /// Agents reconciled at once in one namespace.
 const AGENTS_AT_ONCE: u16 = 16;
@@ -48,9 +49,25 @@ pub fn run(
     context: &Arc<Context>,
     stop: &CancellationToken,
 ) -> Vec<BoxFuture<'static, ()>> {
-    let Streams { agents, harnesses, deployments, jobs, pods, runs, wakes, swarms, swarm_wakes } =
-        streams;
-    let of_agents = OfAgents { agents, harnesses, deployments, jobs, pods };
+    let Streams {
+        agents,
+        harnesses,
+        deployments,
+        jobs,
+        pods,
+        runs,
+        wakes,
+        swarms,
+        swarm_wakes,
+        skills,
+        tool_servers,
+        lost_versions,
+        users,
+    } = streams;
+    let of_agents = OfAgents { agents, harnesses, deployments, jobs, pods, lost_versions, users };
+    let caches = context.caches.get(namespace);
+    let skill_store = caches.map(|caches| caches.skills.store());
+    let server_store = caches.map(|caches| caches.tool_servers.store());
     vec![
         Box::pin(self::agents(namespace, of_agents, context, stop)),
         Box::pin(dependents(
@@ -74,6 +91,15 @@ pub fn run(
         )),
         Box::pin(alone("harness", harness::reconcile, client, namespace, context, stop)),
         Box::pin(alone("model", model::reconcile, client, namespace, context, stop)),
+        Box::pin(over("skill", skill::reconcile, skills, skill_store, context, stop)),
+        Box::pin(over(
+            "toolserver",
+            tool_server::reconcile,
+            tool_servers,
+            server_store,
+            context,
+            stop,
+        )),
     ]
 }
 
@@ -84,6 +110,8 @@ struct OfAgents {
     deployments: Changes<Deployment>,
     jobs: Changes<Job>,
     pods: Changes<Pod>,
+    lost_versions: Lost,
+    users: Arc<Wakes>,
 }
 
 fn agents(
@@ -92,26 +120,31 @@ fn agents(
     context: &Arc<Context>,
     stop: &CancellationToken,
 ) -> impl Future<Output = ()> + use<> {
-    let OfAgents { agents, harnesses, deployments, jobs, pods } = streams;
+    let OfAgents { agents, harnesses, deployments, jobs, pods, lost_versions, users } = streams;
     let store = context.caches.get(namespace).map(|caches| caches.agents.store());
     let context = Arc::clone(context);
     let stop = stop.clone();
     let namespace = namespace.to_owned();
     async move {
         let Some(store) = store else { return };
-        let users = users_of(store.clone());
-        let told = told_of_mailboxes(&context, namespace);
+        let users_of = users_of(store.clone());
+        let told = told_of_mailboxes(&context, namespace.clone());
+        let woken = users
+            .stream()
+            .map(move |name| ObjectRef::<Guard<Agent>>::new(&name).within(&namespace));
         let metrics = context.metrics.clone();
         Controller::for_stream(noted("agent", &metrics, agents), store)
             .with_config(controller::Config::default().concurrency(AGENTS_AT_ONCE))
             .trigger_backoff(Brief)
-            .watches_stream(watched("harness", &metrics, harnesses), users)
+            .watches_stream(watched("harness", &metrics, harnesses), users_of)
+            .reconcile_on(woken)
+            .reconcile_on(told)
+            .watches_stream(lost_versions, |it: Mark| agent_of(&it))
             .watches_stream(watched("deployment", &metrics, deployments), |it: Guard<Deployment>| {
                 agent_of(&it)
             })
             .watches_stream(watched("job", &metrics, jobs), |it: Guard<Job>| agent_of(&it))
             .watches_stream(watched("pod", &metrics, pods), |it: Guard<Pod>| agent_of(&it))
-            .reconcile_on(told)
             .graceful_shutdown_on(stop.cancelled_owned())
             .run(
                 |object, context| counted("agent", object, context, agent::reconcile),
@@ -207,15 +240,45 @@ where
 {
     let settings = caches::settings(None);
     let (cache, changes) = caches::watch_kind(client, namespace, settings, |_| {}, |_: &mut K| {});
+    over(kind, reconcile, changes, Some(cache.store()), context, stop)
+}
+
+/// The controller of a kind over a cache that others read too.
+fn over<K, F>(
+    kind: &'static str,
+    reconcile: fn(Arc<Guard<K>>, Arc<Context>) -> F,
+    changes: Changes<K>,
+    store: Option<Store<Guard<K>>>,
+    context: &Arc<Context>,
+    stop: &CancellationToken,
+) -> impl Future<Output = ()> + use<K, F>
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+        + DeserializeOwned
+        + Clone
+        + Debug
+        + Send
+        + Sync
+        + 'static,
+    F: Future<Output = Result<Action, Error>> + Send + 'static,
+{
     let context = Arc::clone(context);
     let stop = stop.clone();
     let metrics = context.metrics.clone();
-    Controller::for_stream(noted(kind, &metrics, changes), cache.store())
-        .with_config(controller::Config::default().concurrency(OTHERS_AT_ONCE))
-        .trigger_backoff(Brief)
-        .graceful_shutdown_on(stop.cancelled_owned())
-        .run(move |object, context| counted(kind, object, context, reconcile), again::<K>, context)
-        .for_each(log)
+    async move {
+        let Some(store) = store else { return };
+        Controller::for_stream(noted(kind, &metrics, changes), store)
+            .with_config(controller::Config::default().concurrency(OTHERS_AT_ONCE))
+            .trigger_backoff(Brief)
+            .graceful_shutdown_on(stop.cancelled_owned())
+            .run(
+                move |object, context| counted(kind, object, context, reconcile),
+                again::<K>,
+                context,
+            )
+            .for_each(log)
+            .await;
+    }
 }
 
 /// The pause of all watches of a controller after one of them failed. Each watch

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use foundry_crds::condition::kind;
 use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 
-use crate::conditions::clip;
+use crate::conditions::{clip, ready_reason};
 
 /// Longest note the API takes, with room to spare.
 const MAX_NOTE: usize = 1_000;
@@ -36,6 +38,24 @@ impl Events {
     /// Tells of something a person should look at.
     pub async fn warning(&self, about: &ObjectReference, reason: &str, note: &str) {
         self.publish(about, EventType::Warning, reason, note).await;
+    }
+
+    /// Tells of a change of the reason of `Ready`.
+    pub async fn readiness(
+        &self,
+        about: &ObjectReference,
+        before: &[Condition],
+        after: &[Condition],
+    ) {
+        let Some(ready) = after.iter().find(|it| it.type_ == kind::READY) else { return };
+        if ready_reason(before) == Some(&ready.reason) {
+            return;
+        }
+        if ready.status == "True" {
+            self.normal(about, &ready.reason, &ready.message).await;
+        } else {
+            self.warning(about, &ready.reason, &ready.message).await;
+        }
     }
 
     async fn publish(&self, about: &ObjectReference, type_: EventType, reason: &str, note: &str) {

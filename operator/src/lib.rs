@@ -27,10 +27,15 @@ pub mod network;
 mod pod;
 mod read;
 pub mod runtime;
+mod secret_key;
 mod serve;
+mod skill;
 mod slugs;
 pub mod swarm;
+mod tool_server;
 pub mod traces;
+mod users;
+pub mod versions;
 mod wakes;
 
 use std::collections::BTreeMap;

@@ -12,13 +12,16 @@ mod it {
     mod leader;
     mod local;
     mod mailboxes;
+    mod named;
     mod network;
     mod network_obstacles;
     mod nodes;
     mod probes;
     mod resources;
+    mod revisions;
     mod swarm;
     mod swarm_obstacles;
     mod traces;
+    mod waiting;
     mod world;
 }

@@ -1,11 +1,13 @@
 //! The only reads of a reconcile: caches, all of them whole, and one Secret by name
 //! while a pod waits for it.
 
-use foundry_crds::{Agent, HarnessSpec, meta};
+use foundry_crds::agent::SkillRef;
+use foundry_crds::{Agent, AgentSpec, HarnessSpec, meta};
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::{Api, Resource as _};
 
 use super::AgentId;
+use super::plan::grants::{Named, Published};
 use super::plan::{Observed, Parent};
 use crate::caches::{Caches, Guard};
 use crate::context::Context;
@@ -35,6 +37,7 @@ pub async fn observe(context: &Context, agent: &Agent) -> Result<Observed, Error
         workloads,
         carrier: context.runtime.carrier(agent.spec.lifetime()),
         people: context.mailboxes.as_ref().map(|mailboxes| mailboxes.heard(&id.uid)),
+        named: named(caches, &id.namespace, &agent.spec).await,
         agent: id,
     })
 }
@@ -92,6 +95,25 @@ async fn missing_secret(
             None
         }
     }
+}
+
+/// What there is of the skills and tool servers that a spec names. Nobody else waits for
+/// the lists of these.
+async fn named(caches: &Caches, namespace: &str, spec: &AgentSpec) -> Named {
+    let mut named = Named::default();
+    if !spec.skills.is_empty() && caches.skills.is_whole_soon().await {
+        let published = |skill: &SkillRef| {
+            let found = caches.skills.get(namespace, &skill.name);
+            let found = found.as_ref().and_then(|skill| skill.0.as_ref().ok());
+            (skill.name.clone(), found.map(Published::of))
+        };
+        named.skills = Some(spec.skills.iter().map(published).collect());
+    }
+    if !spec.tool_servers.is_empty() && caches.tool_servers.is_whole_soon().await {
+        let is_missing = |server: &&String| caches.tool_servers.get(namespace, server).is_none();
+        named.missing_servers = spec.tool_servers.iter().filter(is_missing).cloned().collect();
+    }
+    named
 }
 
 /// What is known of the agent that spawned another, or a run.

@@ -19,6 +19,8 @@ use crate::config::TemplateConfig;
 use crate::mailboxes::Heard;
 use crate::runtime::{Belongs, Health, Workload, WorkloadKind};
 
+pub mod grants;
+
 /// Nothing is trusted to be seen by watches alone: look again at least this often.
 const LOOK_AGAIN: Duration = Duration::from_mins(5);
 /// How often a missing reference is looked for.
@@ -55,6 +57,8 @@ pub struct Observed {
     /// What is known of its mailbox's registration; none where the installation has no place
     /// for it.
     pub people: Option<Heard>,
+    /// What there is of the skills and tool servers that the spec names.
+    pub named: grants::Named,
 }
 
 /// What is known of the agent that spawned this one.
@@ -308,7 +312,7 @@ fn obstacle(observed: &Observed, spec: &AgentSpec) -> Option<(Outlook, Duration)
         );
         return Some((Outlook::stalled(reason::HARNESS_LACKS_FEATURE, message), MISSING_AGAIN));
     }
-    None
+    grants::obstacle(observed, spec)
 }
 
 /// The start number whose process ended for good: that start is never made again.

@@ -9,7 +9,7 @@ use kube::Resource as _;
 
 use super::apply::Applied;
 use super::outlook::Outlook;
-use super::plan::{Observed, Plan};
+use super::plan::{Observed, Plan, grants};
 use crate::apply::{self, Version};
 use crate::conditions::{self, Readiness, Wanted, clip, ready_reason};
 use crate::context::Context;
@@ -67,7 +67,10 @@ pub async fn report(
     let mailbox = mailbox(observed, context.config.mailbox_domain);
     let registration = registration(observed, mailbox.as_deref());
     let told = registration.as_ref().map(|it| it.condition.clone());
-    let wanted = AgentStatus { mailbox, ..status(agent, &present, plan, applied, &outlook, told, now) };
+    let wanted = AgentStatus {
+        mailbox,
+        ..status(agent, &present, observed, plan, applied, &outlook, told, now)
+    };
     if wanted != present {
         apply::status::<Agent, _>(&context.client, version, &wanted).await?;
         context.metrics.written("status", "Agent");
@@ -113,6 +116,7 @@ fn outlook(plan: &Plan, applied: &Applied) -> Outlook {
 fn status(
     agent: &Agent,
     present: &AgentStatus,
+    observed: &Observed,
     plan: &Plan,
     applied: &Applied,
     outlook: &Outlook,
@@ -128,6 +132,7 @@ fn status(
         message: outlook.message.clone(),
     });
     wanted.extend(registration);
+    wanted.extend(grants::degraded(observed));
     AgentStatus {
         // An expiry written by this very plan is seen, and reported, by the next.
         observed_generation: Some(generation),

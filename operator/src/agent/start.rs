@@ -91,7 +91,8 @@ fn is_asked_for(starts: i64, status: &AgentStatus) -> bool {
     starts > status.observed_starts.unwrap_or(0) && answered != Some(starts)
 }
 
-/// Digest of instructions, model, harness, skills and tools (LIFE-16).
+/// Digest of instructions, model, harness, skills and tools, those of tool servers among
+/// them (LIFE-16).
 fn config_digest(spec: &AgentSpec) -> String {
     #[derive(Serialize)]
     struct Told<'a> {
@@ -100,6 +101,10 @@ fn config_digest(spec: &AgentSpec) -> String {
         harness: &'a str,
         skills: &'a [SkillRef],
         tools: &'a [String],
+        // Left out when there are none, so that a digest stored before there were any
+        // stays what it was.
+        #[serde(skip_serializing_if = "<[String]>::is_empty")]
+        tool_servers: &'a [String],
     }
     let told = Told {
         instructions: spec.instructions.as_deref(),
@@ -107,6 +112,7 @@ fn config_digest(spec: &AgentSpec) -> String {
         harness: &spec.harness,
         skills: &spec.skills,
         tools: &spec.tools,
+        tool_servers: &spec.tool_servers,
     };
     let mut digest = Sha256::new();
     // Strings, integers and lists always serialize.

@@ -184,7 +184,7 @@ async fn a_settled_agent_costs_no_write() {
 
 /// Edits the Harness and waits until the operator has reported on it.
 #[expect(clippy::disallowed_methods, reason = "the test is another writer")]
-async fn touch_harness(world: &World, round: i32) {
+pub async fn touch_harness(world: &World, round: i32) {
     use foundry_crds::Harness;
     let api = world.api::<Harness>();
     let image = format!("registry.example/harness:{round}");

@@ -10,6 +10,7 @@ use super::*;
 use crate::conditions::Readiness;
 use crate::runtime::Limit;
 
+mod named;
 mod obstacles;
 mod on_demand;
 mod properties;
@@ -57,6 +58,7 @@ fn fresh() -> Observed {
         missing_secret: None,
         carrier: WorkloadKind::Deployment,
         people: None,
+        named: grants::Named::default(),
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foundry_client::{Client, StaticToken};
-use foundry_crds::{Agent, CodingRun, Harness, Model, meta, yaml};
-use k8s_openapi::api::apps::v1::Deployment;
+use foundry_crds::{Agent, CodingRun, Harness, Model, Skill, ToolServer, meta, yaml};
+use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment};
 use k8s_openapi::api::authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -75,6 +75,7 @@ impl<'a> Scene<'a> {
     /// Everything once, and then operator and API leave, so that their watches end.
     pub async fn play(mut self) {
         self.an_agent_lives().await;
+        self.versions_come_and_go().await;
         let run = self.a_run_goes_its_way().await;
         self.somebody_scales_the_agent_away().await;
         self.objects_of_another_release_are_met(&run).await;
@@ -109,6 +110,28 @@ impl<'a> Scene<'a> {
         let call = http.post(url).bearer_auth(token).json(&ask);
         let answer = call.send().await.unwrap();
         assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
+    }
+
+    /// SPEC-01: of an agent that is edited twice, one earlier version is kept.
+    async fn versions_come_and_go(&self) {
+        let agent = json!({
+            "apiVersion": "foundry.flow.life/v1alpha1", "kind": "Agent",
+            "metadata": {"name": "wise"},
+            "spec": {
+                "owner": PERSON, "harness": "agent-v1", "activation": "onDemand",
+                "revisionHistoryLimit": 1,
+            },
+        });
+        self.create::<Agent>(from(agent)).await;
+        for number in 1..=3 {
+            self.until::<Agent>("wise", "the edit counts", |agent| {
+                agent["status"]["startNumber"] == number
+            })
+            .await;
+            let edit = json!({"spec": {"instructions": format!("Watch {number}.")}});
+            self.change::<Agent>("wise", edit).await;
+        }
+        self.until_gone::<ControllerRevision>("foundry-agent-wise-1").await;
     }
 
     /// ROUTE-14: an agent spawns a run; its pod reports; its bounds change; it is stopped.
@@ -154,6 +177,8 @@ impl<'a> Scene<'a> {
         self.odd::<CodingRun>(run).await;
         self.odd::<Harness>("agent-v1").await;
         self.odd::<Model>("gpt-5-mini").await;
+        self.odd::<Skill>("style").await;
+        self.odd::<ToolServer>("crm").await;
     }
 
     /// Told twice, what happens is one event that counts.
@@ -221,6 +246,18 @@ impl<'a> Scene<'a> {
             self.until::<Harness>(harness, "it is looked at", is_ready).await;
         }
         self.until::<Model>("gpt-5-mini", "its Secret is found", is_ready).await;
+        let resource = |kind: &str, name: &str, spec: Value| {
+            json!({
+                "apiVersion": "foundry.flow.life/v1alpha1", "kind": kind,
+                "metadata": {"name": name}, "spec": spec,
+            })
+        };
+        let style = json!({"description": "How we write.", "createdBy": PERSON, "instructions": "Be brief."});
+        self.create::<Skill>(from(resource("Skill", "style", style))).await;
+        let crm = json!({"url": "https://mcp.example/mcp"});
+        self.create::<ToolServer>(from(resource("ToolServer", "crm", crm))).await;
+        self.until::<Skill>("style", "it is looked at", is_ready).await;
+        self.until::<ToolServer>("crm", "it is looked at", is_ready).await;
     }
 
     /// The API as the pod of an agent calls it, with a token bound to that pod.
