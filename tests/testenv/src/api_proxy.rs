@@ -32,6 +32,8 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
+use k8s_openapi::jiff::Timestamp;
+
 use crate::Request;
 use crate::fail::or_fail;
 use watches::Watches;
@@ -218,7 +220,7 @@ async fn answer(shared: Arc<Shared>, request: http::Request<Incoming>) -> Result
     let asked = call::classify(request.method(), request.uri(), &shared.user);
     let verdict = (lock(&shared.rule))(&asked);
     let note = |status: u16| {
-        let request = Request { status, ..asked.clone() };
+        let request = Request { status, answered: Timestamp::now(), ..asked.clone() };
         lock(&shared.calls).push(Call { request, at, verdict });
     };
     match verdict {

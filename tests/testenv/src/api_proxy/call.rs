@@ -1,6 +1,7 @@
 //! What a call is, read from its method and its path.
 
 use http::{Method, Uri};
+use k8s_openapi::jiff::Timestamp;
 
 use crate::Request;
 use crate::audit::manager_of;
@@ -30,6 +31,7 @@ pub(super) fn classify(method: &Method, uri: &Uri, user: &str) -> Request {
         (Some(resource), None) => (*resource).to_owned(),
         (None, _) => String::new(),
     };
+    let now = Timestamp::now();
     Request {
         user: user.to_owned(),
         verb: verb(method, uri, name).to_owned(),
@@ -39,6 +41,9 @@ pub(super) fn classify(method: &Method, uri: &Uri, user: &str) -> Request {
         namespace,
         name: name.to_owned(),
         status: 0,
+        received: now,
+        answered: now,
+        dry_run: uri.query().is_some_and(|query| query.contains("dryRun=All")),
     }
 }
 
