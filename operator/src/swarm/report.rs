@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use foundry_crds::condition::{kind, reason};
+use foundry_crds::swarm::SwarmPhase;
 use foundry_crds::{Swarm, SwarmStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
@@ -131,7 +132,7 @@ fn completion_time(present: &SwarmStatus, standing: &Standing, now: Timestamp) -
     if !standing.phase.is_an_end() {
         return None;
     }
-    let had_ended = present.phase.is_some_and(|phase| phase.is_an_end());
+    let had_ended = present.phase.is_some_and(SwarmPhase::is_an_end);
     let known = present.completion_time.clone().filter(|_| had_ended);
     Some(known.unwrap_or_else(|| Time(whole_second(now))))
 }

@@ -3,11 +3,12 @@
 use foundry_crds::agent::Activation;
 use foundry_crds::swarm::MemberPhase;
 use foundry_crds::{Agent, AgentSpec, Swarm};
+use k8s_openapi::api::admissionregistration::v1::{
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ResourceQuota, ResourceQuotaSpec};
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use kube::api::{DeleteParams, ObjectMeta};
-use kube::{Resource as _, ResourceExt as _};
+use kube::api::{DeleteParams, PostParams};
+use kube::{Api, Resource as _, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 use testenv::eventually;
@@ -37,46 +38,79 @@ async fn a_member_without_a_harness_waits_while_the_others_go_on() {
     operator.stop().await;
 }
 
-/// What the cluster has no room for waits in the cluster's words, and heals untouched.
+/// What admission refuses waits in its words, with the time of the next try, and heals.
 #[tokio::test]
-async fn a_member_that_the_cluster_refuses_waits_while_the_others_go_on() {
-    let world = World::new("op-swarm-quota").await;
+async fn a_member_that_admission_refuses_waits_while_the_others_go_on() {
+    let world = World::new("op-swarm-422").await;
     can_swarm(&world).await;
-    let agents = "count/agents.foundry.flow.life";
-    let quota = ResourceQuota {
-        metadata: ObjectMeta { name: Some("few".into()), ..ObjectMeta::default() },
-        spec: Some(ResourceQuotaSpec {
-            hard: Some([(agents.to_owned(), Quantity("2".to_owned()))].into()),
-            ..ResourceQuotaSpec::default()
-        }),
-        status: None,
-    };
-    world.create(&quota).await;
-    let quotas = world.api::<ResourceQuota>();
-    eventually("the quota counts the parent", DEADLINE, || async {
-        let used = quotas.get("few").await?.status.and_then(|status| status.used);
-        let used = used.and_then(|used| used.get(agents).cloned());
-        anyhow::ensure!(used == Some(Quantity("1".to_owned())), "{used:?}");
-        anyhow::Ok(())
-    })
-    .await;
+    let policy = refuse(&world, "team-code").await;
     let operator = world.cluster_operator();
     swarm(&world, |_| {}).await;
-    let told = status(&world, "one is refused", |status| {
-        complete(status).0 == "Refused" && status.members.len() == 1
-    })
-    .await;
+    process_lives(&world, "team-docs").await;
+    let told = stands(&world, "Running", "Refused").await;
     let message = complete(&told).1;
-    assert!(message.contains("exceeded quota") && message.contains("every 30 s"), "{message}");
-    assert!(is(&told, "Reconciling", true) && is(&told, "Ready", false));
-    let made = told.members[0].agent.clone();
-    process_lives(&world, &made).await;
-    let refused = stands(&world, "Running", "Refused").await;
-    assert_eq!(refused.members.len(), 1, "the other goes on");
-    quotas.delete("few", &DeleteParams::default()).await.unwrap();
+    assert!(message.contains("\"code\"") && message.contains("no tool of that name"), "{message}");
+    assert!(message.contains("every 30 s"), "{message}");
+    assert!(is(&told, "Stalled", true) && is(&told, "Ready", false));
+    assert_eq!(phases(&told), [("docs", MemberPhase::Running)], "the other goes on");
+    assert_eq!(told.member_summary.as_deref(), Some("0/2"));
+    let gone = DeleteParams::default();
+    Api::<ValidatingAdmissionPolicyBinding>::all(world.client())
+        .delete(&policy, &gone)
+        .await
+        .unwrap();
+    Api::<ValidatingAdmissionPolicy>::all(world.client()).delete(&policy, &gone).await.unwrap();
     let jobs = ["foundry-agent-team-code-1", "foundry-agent-team-docs-1"];
     world.exactly::<Job>(&jobs).await;
     operator.stop().await;
+}
+
+/// Lets admission refuse an agent of this name with 422, as where a Harness does not permit
+/// its tools, and gives the name of the policy that does.
+async fn refuse(world: &World, name: &str) -> String {
+    let namespace = &world.namespace.name;
+    let policy = format!("refuse-in-{namespace}");
+    let document = json!({
+        "metadata": { "name": policy },
+        "spec": {
+            "matchConstraints": {
+                "namespaceSelector": { "matchLabels": { "kubernetes.io/metadata.name": namespace } },
+                "resourceRules": [{
+                    "apiGroups": ["foundry.flow.life"], "apiVersions": ["*"],
+                    "operations": ["CREATE"], "resources": ["agents"],
+                }],
+            },
+            "validations": [{
+                "expression": format!("object.metadata.name != '{name}'"),
+                "message": "the Harness permits no tool of that name", "reason": "Invalid",
+            }],
+        },
+    });
+    let policies = Api::<ValidatingAdmissionPolicy>::all(world.client());
+    let create = PostParams::default();
+    policies.create(&create, &serde_json::from_value(document).unwrap()).await.unwrap();
+    let binding = json!({
+        "metadata": { "name": policy },
+        "spec": { "policyName": policy, "validationActions": ["Deny"] },
+    });
+    let bindings = Api::<ValidatingAdmissionPolicyBinding>::all(world.client());
+    bindings.create(&create, &serde_json::from_value(binding).unwrap()).await.unwrap();
+    let agents = world.api::<Agent>();
+    let spec = AgentSpec {
+        owner: "eve".to_owned(),
+        harness: "agent-v1".to_owned(),
+        ..AgentSpec::default()
+    };
+    let probe = Agent::new(name, spec);
+    eventually("the policy acts", DEADLINE, || async {
+        let dry_run = PostParams { dry_run: true, ..PostParams::default() };
+        let tried = agents.create(&dry_run, &probe).await.map(drop);
+        let refused = matches!(&tried, Err(kube::Error::Api(answer)) if answer.code == 422);
+        anyhow::ensure!(refused, "{tried:?}");
+        anyhow::Ok(())
+    })
+    .await;
+    policy
 }
 
 /// SWARM-02: nothing is made but for the agent that started the swarm, and its owner.
