@@ -1,7 +1,7 @@
 //! Pods on nodes that KWOK plays: they are scheduled, come up and end, and nothing runs.
 
-use foundry_crds::agent::DesiredState;
 use foundry_crds::AgentState;
+use foundry_crds::agent::DesiredState;
 use kube::ResourceExt as _;
 use serde_json::json;
 use testenv::{ControlPlane, Durability, Nodes, Outcome};
@@ -38,9 +38,8 @@ async fn on_nodes_agents_run_and_runs_go_through_their_phases() {
     assert_eq!(reason(&status, "Ready", true), Some("Running"));
     let first = world.one_pod("ann").await;
     world.edit("ann", json!({ "starts": 1 })).await;
-    let is_again = |status: &foundry_crds::AgentStatus| {
-        is_running(status) && status.start_number == Some(2)
-    };
+    let is_again =
+        |status: &foundry_crds::AgentStatus| is_running(status) && status.start_number == Some(2);
     world.status("the agent runs again", "ann", is_again).await;
     assert_ne!(world.one_pod("ann").await.uid(), first.uid());
 

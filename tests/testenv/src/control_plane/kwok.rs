@@ -119,7 +119,8 @@ async fn are_ready(nodes: &Api<Node>, wanted: usize) -> Result<()> {
     let nodes = nodes.list(&ListParams::default()).await?;
     let is_ready = |node: &&Node| {
         let spec = node.spec.as_ref();
-        let is_tainted = spec.is_some_and(|spec| spec.taints.as_ref().is_some_and(|it| !it.is_empty()));
+        let is_tainted =
+            spec.is_some_and(|spec| spec.taints.as_ref().is_some_and(|it| !it.is_empty()));
         let status = node.status.as_ref();
         let conditions = status.and_then(|status| status.conditions.as_ref());
         let ready = conditions

@@ -25,6 +25,8 @@ use crate::bench::release_folder;
 const NODES: usize = 3;
 /// How long an operator may take to be ready.
 const READY: Duration = Duration::from_mins(5);
+/// How long one may take to answer.
+const ANSWER: Duration = Duration::from_secs(10);
 /// How long one may take to end.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -113,7 +115,10 @@ impl Ground {
             .env("FOUNDRY_OPERATOR_LISTEN", format!("127.0.0.1:{port}"));
         let log = self.folder.path().join(format!("{name}.log"));
         let process = Process::spawn(name, &command, &log)?;
-        Ok(Operator { process, url: format!("http://127.0.0.1:{port}") })
+        // One client for all questions: to make one costs more than to ask.
+        let http = reqwest::Client::builder().no_proxy().timeout(ANSWER).build();
+        let http = http.context("failed to build an HTTP client")?;
+        Ok(Operator { process, http, url: format!("http://127.0.0.1:{port}") })
     }
 
     /// Starts an operator and waits until it leads, its caches whole.
@@ -144,17 +149,19 @@ pub enum Stage {
 /// An operator that runs.
 pub struct Operator {
     process: Process,
+    http: reqwest::Client,
     url: String,
 }
 
 impl Operator {
     /// Waits until it has come so far; gives the instant at which that was seen.
     pub async fn wait_until(&mut self, stage: Stage) -> Result<Instant> {
-        let url = self.url.clone();
+        let (http, url) = (self.http.clone(), self.url.clone());
         let what = format!("it was seen to be {stage:?}");
         let is_there = || async {
-            let leads = page(&url).await?.sum(LEADER, &[]) > 0.0;
-            let is_ready = reqwest::get(format!("{url}/readyz")).await?.status().is_success();
+            let leads = page(&http, &url).await?.sum(LEADER, &[]) > 0.0;
+            let ready = http.get(format!("{url}/readyz")).send().await?;
+            let is_ready = ready.status().is_success();
             let is_there = match stage {
                 Stage::Standby => !leads && is_ready,
                 Stage::Leads => leads,
@@ -168,7 +175,7 @@ impl Operator {
 
     /// What it counts.
     pub async fn page(&self) -> Result<Page> {
-        page(&self.url).await
+        page(&self.http, &self.url).await
     }
 
     /// Waits until it has looked at so many objects of each kind since it began.
@@ -210,8 +217,8 @@ impl Operator {
 const LEADER: &str = "foundry_operator_leader";
 const RECONCILES: &str = "foundry_operator_reconciles_total";
 
-async fn page(url: &str) -> Result<Page> {
+async fn page(http: &reqwest::Client, url: &str) -> Result<Page> {
     let url = format!("{url}/metrics");
-    let text = reqwest::get(&url).await.with_context(|| format!("failed to get {url}"))?;
+    let text = http.get(&url).send().await.with_context(|| format!("failed to get {url}"))?;
     Ok(Page::parse(&text.text().await?))
 }

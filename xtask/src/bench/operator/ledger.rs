@@ -123,9 +123,11 @@ pub mod tests {
     #[test]
     fn writes_are_counted_by_manager_verb_and_kind() {
         let bare = Request { manager: None, ..write("events", "a", "x", 0) };
-        let writes = [write("agents/status", "a", "x", 0), write("agents/status", "a", "y", 1), bare];
+        let writes =
+            [write("agents/status", "a", "x", 0), write("agents/status", "a", "y", 1), bare];
         let counted: Vec<_> = by_manager(&writes).into_iter().collect();
-        let rows = [("foundry-operator/status patch agents/status", 2), ("no manager patch events", 1)];
+        let rows =
+            [("foundry-operator/status patch agents/status", 2), ("no manager patch events", 1)];
         assert_eq!(counted, rows.map(|(row, count)| (row.to_owned(), count)));
     }
 }

@@ -4,7 +4,9 @@ use foundry_crds::agent::{Activation, DesiredState};
 use foundry_crds::coding_run::{Approval, Repository};
 use foundry_crds::harness::NetworkRole;
 use foundry_crds::model::{Provider, SecretKeyRef};
-use foundry_crds::{Agent, AgentSpec, CodingRun, CodingRunSpec, Harness, HarnessSpec, Model, ModelSpec};
+use foundry_crds::{
+    Agent, AgentSpec, CodingRun, CodingRunSpec, Harness, HarnessSpec, Model, ModelSpec,
+};
 
 /// Bytes of an agent's instructions.
 const INSTRUCTIONS: usize = 4 * 1024;

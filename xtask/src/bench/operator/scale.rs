@@ -200,7 +200,7 @@ async fn edit(ground: &Ground, namespace: &str, objects: usize, a_minute: usize)
     let agents: Api<Agent> = Api::namespaced(ground.client.clone(), namespace);
     let names = mix::running_agents(objects);
     let edits = a_minute * EDITING_MINUTES;
-    let mut pace = tokio::time::interval(Duration::from_secs(60).div_f64(float(a_minute)));
+    let mut pace = tokio::time::interval(Duration::from_mins(1).div_f64(float(a_minute)));
     for number in 0..edits {
         pace.tick().await;
         // Spread over all, so that no two edits in a row meet one object.

@@ -26,7 +26,8 @@ fn ask(executable: &Path) -> Result<String> {
         .output()
         .with_context(|| format!("failed to run {}", executable.display()))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let is_version = |word: &&str| word.trim_start_matches('v').starts_with(|it: char| it.is_ascii_digit());
+    let is_version =
+        |word: &&str| word.trim_start_matches('v').starts_with(|it: char| it.is_ascii_digit());
     let version = text.split_whitespace().find(is_version);
     let version = version.with_context(|| format!("{} names no version", executable.display()))?;
     Ok(version.to_owned())

@@ -96,8 +96,12 @@ impl Script {
         let run_uid = run.metadata.uid.unwrap_or_default();
         let mut agent_uid = String::new();
         for step in &self.0 {
-            let words =
-                [(NAMESPACE, namespace), (NAME, &name), (RUN_UID, &run_uid), (AGENT_UID, &agent_uid)];
+            let words = [
+                (NAMESPACE, namespace),
+                (NAME, &name),
+                (RUN_UID, &run_uid),
+                (AGENT_UID, &agent_uid),
+            ];
             let answer = request(client, step, &words).await?;
             if step.method == "POST" {
                 let made: Value = serde_json::from_str(&answer)?;
@@ -112,18 +116,23 @@ async fn request(client: &Client, step: &Step, words: &[(&str, &str)]) -> Result
     let fill = |text: &str| {
         words.iter().fold(text.to_owned(), |text, (word, value)| text.replace(word, value))
     };
-    let content = if step.method == "POST" { "application/json" } else { "application/apply-patch+yaml" };
+    let content =
+        if step.method == "POST" { "application/json" } else { "application/apply-patch+yaml" };
     let request = http::Request::builder()
         .method(step.method)
         .uri(fill(&step.path))
         .header("Content-Type", content)
         .body(fill(&step.body).into_bytes())?;
-    client.request_text(request).await.with_context(|| format!("failed to {} {}", step.method, step.path))
+    client
+        .request_text(request)
+        .await
+        .with_context(|| format!("failed to {} {}", step.method, step.path))
 }
 
 fn step(sample: &Sample, write: &Request) -> Result<Step> {
     const OURS: &str = "/apis/foundry.flow.life/v1alpha1/namespaces/@namespace@";
-    let manager = |manager: &str| format!("fieldManager={}&force=true", manager.replace('/', "%2F"));
+    let manager =
+        |manager: &str| format!("fieldManager={}&force=true", manager.replace('/', "%2F"));
     let status = manager(meta::manager::OPERATOR_STATUS);
     let (method, path, body) = match (write.verb.as_str(), write.resource.as_str()) {
         ("create", "agents") => ("POST", format!("{OURS}/agents"), agent(&sample.agent)),
@@ -139,7 +148,8 @@ fn step(sample: &Sample, write: &Request) -> Result<Step> {
         ),
         ("patch", "jobs") => {
             let children = manager(meta::manager::OPERATOR_CHILDREN);
-            let path = format!("/apis/batch/v1/namespaces/{NAMESPACE}/jobs/{}?{children}", job(NAME));
+            let path =
+                format!("/apis/batch/v1/namespaces/{NAMESPACE}/jobs/{}?{children}", job(NAME));
             ("PATCH", path, of_job(sample))
         }
         (verb, resource) => anyhow::bail!(
@@ -233,8 +243,12 @@ mod tests {
         let script = Script::of(&sample(), &writes()).unwrap();
         let steps: Vec<_> = script.0.iter().map(|it| (it.method, it.path.as_str())).collect();
         assert_eq!(steps.len(), 3, "{steps:?}");
-        assert!(steps[0].1.ends_with("/agents") && steps[1].1.contains("@name@/status?fieldManager"));
-        assert!(steps[2].1.contains("jobs/foundry-agent-@name@-1?fieldManager=foundry-operator%2F"));
+        assert!(
+            steps[0].1.ends_with("/agents") && steps[1].1.contains("@name@/status?fieldManager")
+        );
+        assert!(
+            steps[2].1.contains("jobs/foundry-agent-@name@-1?fieldManager=foundry-operator%2F")
+        );
     }
 
     #[test]
