@@ -6,29 +6,26 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 /// How often it looks for new pods.
 const RHYTHM: Duration = Duration::from_millis(200);
 
 /// Keeps the pods of a namespace running until it is dropped.
-pub struct Kubelet(JoinHandle<()>);
+pub struct Kubelet {
+    _at_work: AbortOnDropHandle<()>,
+}
 
 impl Kubelet {
     pub fn start(client: &Client, namespace: &str) -> Self {
         let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
-        Self(tokio::spawn(async move {
+        let work = TaskTracker::new().spawn(async move {
             loop {
                 look(&pods).await;
                 tokio::time::sleep(RHYTHM).await;
             }
-        }))
-    }
-}
-
-impl Drop for Kubelet {
-    fn drop(&mut self) {
-        self.0.abort();
+        });
+        Self { _at_work: AbortOnDropHandle::new(work) }
     }
 }
 

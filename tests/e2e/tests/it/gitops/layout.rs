@@ -32,14 +32,15 @@ async fn the_agents_folder_holds_our_kinds_in_one_namespace_and_no_secret() {
         assert!(is_ours(object), "{object}");
         assert_eq!(object["metadata"]["namespace"], meta::DEFAULT_NAMESPACE);
     }
-    fn fits<K: DeserializeOwned>(objects: &[Value], kind: &str) {
-        for object in of_kind(objects, kind) {
-            serde_json::from_value::<K>(object.clone()).unwrap();
-        }
-    }
     fits::<CodingRun>(&objects, "CodingRun");
     fits::<Harness>(&objects, "Harness");
     fits::<Model>(&objects, "Model");
+}
+
+fn fits<K: DeserializeOwned>(objects: &[Value], kind: &str) {
+    for object in of_kind(objects, kind) {
+        serde_json::from_value::<K>(object.clone()).unwrap();
+    }
 }
 
 /// A field that verbs write and Git gives too is a 409 to everybody who stops an agent.

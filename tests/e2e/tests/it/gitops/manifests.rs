@@ -26,7 +26,8 @@ pub async fn build(folder: &Path) -> Vec<Value> {
 pub fn documents(text: &str) -> Vec<Value> {
     let documents = format!("\n{text}");
     let documents = documents.split("\n---").filter(|it| it.lines().any(is_content));
-    documents.map(|it| foundry_crds::yaml::from_yaml(it).unwrap()).collect()
+    // The line end is the last one of a text, where a document ends in one.
+    documents.map(|it| foundry_crds::yaml::from_yaml(&format!("{it}\n")).unwrap()).collect()
 }
 
 fn is_content(line: &str) -> bool {

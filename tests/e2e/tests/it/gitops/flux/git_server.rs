@@ -11,7 +11,7 @@ use axum::response::Response;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::process::Command;
-use tokio::task::JoinHandle;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 /// The largest request that a fetch of a small repository makes.
 const MAX_REQUEST: usize = 1024 * 1024;
@@ -19,7 +19,7 @@ const MAX_REQUEST: usize = 1024 * 1024;
 /// Serves the bare repositories of a folder for reading.
 pub struct GitServer {
     address: String,
-    serving: JoinHandle<()>,
+    _serving: AbortOnDropHandle<()>,
 }
 
 impl GitServer {
@@ -27,21 +27,15 @@ impl GitServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let router = Router::new().fallback(answer).with_state(repositories.to_path_buf());
-        let serving = tokio::spawn(async move {
+        let serving = TaskTracker::new().spawn(async move {
             axum::serve(listener, router).await.unwrap();
         });
-        Self { address, serving }
+        Self { address, _serving: AbortOnDropHandle::new(serving) }
     }
 
     /// The remote of a repository.
     pub fn remote(&self, name: &str) -> String {
         format!("http://{}/{name}.git", self.address)
-    }
-}
-
-impl Drop for GitServer {
-    fn drop(&mut self) {
-        self.serving.abort();
     }
 }
 
@@ -67,11 +61,10 @@ async fn answer(State(repositories): State<PathBuf>, request: Request) -> Respon
         .kill_on_drop(true);
     let mut backend = backend.spawn().unwrap();
     let mut input = backend.stdin.take().unwrap();
-    let writing = tokio::spawn(async move { input.write_all(&body).await });
-    let output = backend.wait_with_output().await.unwrap();
+    let writing = async move { input.write_all(&body).await };
     // A request that is refused is not read to its end.
-    writing.await.unwrap().unwrap_or_default();
-    response(&output.stdout)
+    let (_, output) = tokio::join!(writing, backend.wait_with_output());
+    response(&output.unwrap().stdout)
 }
 
 /// Head and body of a CGI answer.
