@@ -465,15 +465,16 @@ where
 fn watch_versions(client: &Client, namespace: &str, labels: &str) -> (Arc<Versions>, Lost) {
     let versions = Arc::new(Versions::default());
     let noted = Arc::clone(&versions);
-    let changes = watcher(Api::<Mark>::namespaced(client.clone(), namespace), settings(Some(labels)))
-        .default_backoff()
-        .inspect_ok(move |event| noted.note(event))
-        .try_filter_map(|event| {
-            future::ok(match event {
-                watcher::Event::Delete(mark) => Some(mark),
-                _ => None,
-            })
-        });
+    let changes =
+        watcher(Api::<Mark>::namespaced(client.clone(), namespace), settings(Some(labels)))
+            .default_backoff()
+            .inspect_ok(move |event| noted.note(event))
+            .try_filter_map(|event| {
+                future::ok(match event {
+                    watcher::Event::Delete(mark) => Some(mark),
+                    _ => None,
+                })
+            });
     (versions, Box::pin(changes))
 }
 

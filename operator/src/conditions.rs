@@ -114,6 +114,17 @@ mod tests {
         assert_eq!(third.len(), 1, "neither Reconciling nor Stalled stays");
     }
 
+    /// What kstatus reads, and with it Flux: one of the three, and never two.
+    #[test]
+    fn an_object_is_ready_or_reconciling_or_stalled() {
+        for readiness in [Readiness::Ready, Readiness::Reconciling, Readiness::Stalled] {
+            let conditions = readiness.conditions(reason::PENDING, "a");
+            let ready = conditions.iter().find(|it| it.kind == kind::READY).unwrap();
+            assert_eq!(ready.status, readiness == Readiness::Ready, "Ready is always said");
+            assert_eq!(conditions.iter().filter(|it| it.status).count(), 1, "{readiness:?}");
+        }
+    }
+
     #[test]
     fn a_message_is_cut_between_characters() {
         assert_eq!(clip("añb", 2), "a");

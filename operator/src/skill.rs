@@ -47,12 +47,7 @@ pub fn latest_version(spec: &SkillSpec, generation: i64) -> Option<i64> {
 
 /// A skill refers to nothing that could be missing here: what its documents hold, the
 /// documents service knows.
-fn plan(
-    spec: &SkillSpec,
-    present: &SkillStatus,
-    generation: i64,
-    now: Timestamp,
-) -> SkillStatus {
+fn plan(spec: &SkillSpec, present: &SkillStatus, generation: i64, now: Timestamp) -> SkillStatus {
     let latest_version = latest_version(spec, generation);
     let wanted = match latest_version {
         Some(version) => {

@@ -105,12 +105,11 @@ impl Users {
     fn wake_if_changed(&self, object: Named, shown: Option<Vec<i64>>) {
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         let users = index.users.get(&object).cloned().unwrap_or_default();
-        let is_changed = match shown {
-            Some(shown) => index.shown.insert(object, shown.clone()) != Some(shown),
-            None => {
-                index.shown.remove(&object);
-                true
-            }
+        let is_changed = if let Some(shown) = shown {
+            index.shown.insert(object, shown.clone()) != Some(shown)
+        } else {
+            index.shown.remove(&object);
+            true
         };
         drop(index);
         if is_changed {

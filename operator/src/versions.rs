@@ -1,4 +1,4 @@
-//! Which versions of which agent are stored as ControllerRevisions: of each its number and
+//! Which versions of which agent are stored, each as a ControllerRevision: its number and
 //! digest, never its content.
 
 use std::collections::HashMap;

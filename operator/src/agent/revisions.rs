@@ -12,8 +12,8 @@ use foundry_crds::{Agent, AgentSpec, meta, names};
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::runtime::RawExtension;
-use kube::api::{Api, ListParams};
 use kube::Resource as _;
+use kube::api::{Api, ListParams};
 use serde_json::json;
 
 use super::AgentId;
@@ -47,8 +47,10 @@ pub fn due(agent: &AgentId, spec: &AgentSpec, ledger: &Ledger, stored: &[Stored]
     let own: Vec<&Stored> = stored.iter().filter(|it| it.agent_uid == agent.uid).collect();
     let newest = own.iter().rfind(|it| it.number <= ledger.start_number);
     let current = newest.filter(|it| it.digest == ledger.config_digest).copied();
-    let earlier: Vec<&Stored> =
-        own.into_iter().filter(|it| current.is_none_or(|current| current.number != it.number)).collect();
+    let earlier: Vec<&Stored> = own
+        .into_iter()
+        .filter(|it| current.is_none_or(|current| current.number != it.number))
+        .collect();
     let limit = spec.revision_history_limit.and_then(|limit| usize::try_from(limit).ok());
     let surplus = limit.map_or(0, |limit| earlier.len().saturating_sub(limit));
     Due {

@@ -1,4 +1,4 @@
-//! Versions of persistent agents, kept as ControllerRevisions.
+//! Versions of persistent agents, each kept as a ControllerRevision.
 
 use foundry_crds::agent::Activation;
 use foundry_crds::{Agent, AgentState};

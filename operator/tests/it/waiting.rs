@@ -33,7 +33,7 @@ fn model(name: &str, secret: Option<&str>) -> Model {
             wire_id: name.to_owned(),
             provider: Provider::OpenAi,
             upstream_model: None,
-            base_url: None,
+            base_url: secret.is_none().then(|| "http://model.example/v1".to_owned()),
             api_key: secret.map(key),
             max_context_tokens: None,
             reasoning_efforts: Vec::new(),
@@ -145,7 +145,7 @@ async fn everything(world: &World) -> anyhow::Result<Vec<(String, Value)>> {
 async fn kstatus_reads_every_kind_as_it_is() {
     let world = World::new("op-kstatus").await;
     world.harness("agent-v1").await;
-    world.coding_harness().await;
+    world.can_code().await;
     world.create(&model("mini", None)).await;
     world.create(&model("locked", Some("nowhere"))).await;
     world.create(&skill("style", &[1])).await;
@@ -161,8 +161,8 @@ async fn kstatus_reads_every_kind_as_it_is() {
         world
             .agent(name, |spec| {
                 spec.slug = slug;
-                spec.desired_state = (name == "first")
-                    .then_some(foundry_crds::agent::DesiredState::Stopped);
+                spec.desired_state =
+                    (name == "first").then_some(foundry_crds::agent::DesiredState::Stopped);
             })
             .await;
     }

@@ -97,7 +97,8 @@ fn an_edit_is_stored_and_nothing_else(
     #[case] present: &[(i64, &str)],
     #[case] wanted: Option<i64>,
 ) {
-    let present: Vec<_> = present.iter().map(|(number, told)| stored(*number, &spec(told))).collect();
+    let present: Vec<_> =
+        present.iter().map(|(number, told)| stored(*number, &spec(told))).collect();
     let due = due(&agent(), &spec(told), &at(number, &spec(told)), &present);
     assert_eq!((stores(&due), drops(&due)), (wanted, vec![]));
 }
@@ -115,7 +116,11 @@ fn versions_beyond_the_limit_go_the_oldest_first_and_never_the_current_one() {
     assert_eq!(with(None, "d", 5), (None, vec![]));
     assert_eq!(with(Some(3), "d", 5), (None, vec![]));
     assert_eq!(with(Some(1), "d", 5), (None, vec![1, 2]));
-    assert_eq!(with(Some(2), "e", 6), (Some(6), vec![1, 2]), "the one before is an earlier one now");
+    assert_eq!(
+        with(Some(2), "e", 6),
+        (Some(6), vec![1, 2]),
+        "the one before is an earlier one now"
+    );
 }
 
 #[test]

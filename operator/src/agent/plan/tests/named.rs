@@ -6,14 +6,14 @@ use rstest::rstest;
 use super::super::grants::{Named, Published, degraded};
 use super::*;
 
-fn permits(tools: &[&str], always: &[&str], skills: bool) -> Option<HarnessSpec> {
+fn permits(tools: &[&str], always: &[&str], skills: bool) -> HarnessSpec {
     let owned = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect();
-    Some(HarnessSpec {
+    HarnessSpec {
         tools: owned(tools),
         always_granted: owned(always),
         allows_skills: Some(skills),
         ..HarnessSpec::default()
-    })
+    }
 }
 
 fn with_tools(tools: &[&str]) -> Observed {
@@ -25,12 +25,10 @@ fn with_tools(tools: &[&str]) -> Observed {
 /// An agent with this skill, of which this is published.
 fn with_skill(pin: Option<i64>, published: Option<Published>) -> Observed {
     let mut observed = fresh();
-    observed.harness = permits(&[], &[], true);
+    observed.harness = Some(permits(&[], &[], true));
     observed.spec.skills = vec![SkillRef { name: "style".to_owned(), version: pin }];
-    observed.named = Named {
-        skills: Some([("style".to_owned(), published)].into()),
-        ..Named::default()
-    };
+    observed.named =
+        Named { skills: Some([("style".to_owned(), published)].into()), ..Named::default() };
     observed
 }
 
@@ -39,7 +37,7 @@ fn with_skill(pin: Option<i64>, published: Option<Published>) -> Observed {
 #[test]
 fn a_tool_that_the_harness_does_not_permit_keeps_a_start_back_and_ends_nothing() {
     let mut observed = with_tools(&["send_email", "search", "make_agent"]);
-    observed.harness = permits(&["search"], &["send_email"], false);
+    observed.harness = Some(permits(&["search"], &["send_email"], false));
     let plan = planned(&observed);
     assert_eq!((plan.make, plan.outlook.reason), (None, reason::TOOL_NOT_PERMITTED));
     assert_eq!(plan.outlook.readiness, Readiness::Stalled);
@@ -48,11 +46,11 @@ fn a_tool_that_the_harness_does_not_permit_keeps_a_start_back_and_ends_nothing()
         "Harness \"agent-v1\" does not permit make_agent; take it out of spec.tools, or add it to \
          the Harness"
     );
-    observed.harness = permits(&["search", "make_agent"], &["send_email"], false);
+    observed.harness = Some(permits(&["search", "make_agent"], &["send_email"], false));
     assert!(planned(&observed).make.is_some(), "it heals untouched");
 
     let mut running = settled(&observed);
-    running.harness = permits(&["search"], &[], false);
+    running.harness = Some(permits(&["search"], &[], false));
     let plan = planned(&running);
     assert_eq!((plan.make, plan.remove), (None, vec![]));
     assert_eq!(plan.outlook.state, AgentState::Running, "what runs goes on");
@@ -65,7 +63,7 @@ fn a_tool_that_the_harness_does_not_permit_keeps_a_start_back_and_ends_nothing()
 #[test]
 fn an_agent_without_grants_needs_nothing_of_its_harness() {
     let mut observed = fresh();
-    observed.harness = permits(&[], &["search"], false);
+    observed.harness = Some(permits(&[], &["search"], false));
     assert!(planned(&observed).make.is_some());
 }
 

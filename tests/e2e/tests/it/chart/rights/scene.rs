@@ -252,7 +252,9 @@ impl<'a> Scene<'a> {
                 "metadata": {"name": name}, "spec": spec,
             })
         };
-        let style = json!({"description": "How we write.", "createdBy": PERSON, "instructions": "Be brief."});
+        let style = json!({
+            "description": "How we write.", "createdBy": PERSON, "instructions": "Be brief.",
+        });
         self.create::<Skill>(from(resource("Skill", "style", style))).await;
         let crm = json!({"url": "https://mcp.example/mcp"});
         self.create::<ToolServer>(from(resource("ToolServer", "crm", crm))).await;
