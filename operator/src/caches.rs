@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foundry_crds::{Agent, CodingRun, Harness, Skill, Swarm, ToolServer, meta};
-use futures::{Stream, TryStreamExt as _, future};
+use futures::{Stream, TryStreamExt as _};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
@@ -27,8 +27,9 @@ use crate::members::{self, Members};
 use crate::runtime::workload;
 use crate::slugs::Slugs;
 use crate::users::{self, Users};
-use crate::versions::{Mark, Versions};
+use crate::versions::{self, Lost, Versions};
 use crate::wakes::Wakes;
+use crate::{skill, tool_server};
 
 /// Seconds after which a silent watch is asked again.
 const WATCH_SECONDS: u32 = 50;
@@ -187,9 +188,6 @@ pub struct Streams {
     pub users: Arc<Wakes>,
 }
 
-/// A stream of stored versions that were deleted, which fills [`Versions`] as it is read.
-pub type Lost = std::pin::Pin<Box<dyn Stream<Item = Result<Mark, watcher::Error>> + Send>>;
-
 /// Begins to watch one namespace.
 pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> (Caches, Streams) {
     let ours = format!("{}={}", meta::label::MANAGED_BY, meta::label::MANAGED_BY_OPERATOR);
@@ -247,17 +245,17 @@ pub fn watch_namespace(client: &Client, namespace: &str, slugs: &Arc<Slugs>) -> 
         client,
         namespace,
         settings(None),
-        move |event| noted_skills.note(users::Kind::Skill, event, versions_of),
-        prune_skill,
+        move |event| noted_skills.note(users::Kind::Skill, event, skill::versions),
+        skill::prune,
     );
     let (tool_servers, tool_server_changes) = watch_kind(
         client,
         namespace,
         settings(None),
         move |event| noted_servers.note(users::Kind::ToolServer, event, |_| Vec::new()),
-        prune_tool_server,
+        tool_server::prune,
     );
-    let (versions, lost_versions) = watch_versions(client, namespace, &ours);
+    let (versions, lost_versions) = versions::watch(client, namespace, &ours);
     (
         Caches {
             agents,
@@ -460,24 +458,6 @@ where
     (Cache { store, whole }, Box::pin(changes))
 }
 
-/// Begins to watch the stored versions of agents, by their metadata alone: what they hold
-/// is never in memory. Of those that come nobody need hear; one that goes is made again.
-fn watch_versions(client: &Client, namespace: &str, labels: &str) -> (Arc<Versions>, Lost) {
-    let versions = Arc::new(Versions::default());
-    let noted = Arc::clone(&versions);
-    let changes =
-        watcher(Api::<Mark>::namespaced(client.clone(), namespace), settings(Some(labels)))
-            .default_backoff()
-            .inspect_ok(move |event| noted.note(event))
-            .try_filter_map(|event| {
-                future::ok(match event {
-                    watcher::Event::Delete(mark) => Some(mark),
-                    _ => None,
-                })
-            });
-    (versions, Box::pin(changes))
-}
-
 /// How every watch is made.
 pub fn settings(labels: Option<&str>) -> watcher::Config {
     let settings = watcher::Config::default().timeout(WATCH_SECONDS).page_size(PAGE);
@@ -512,32 +492,4 @@ fn prune_job(job: &mut Job) {
 /// Of a Pod, what says how it fares and whose it is.
 fn prune_pod(pod: &mut Pod) {
     pod.spec = None;
-}
-
-/// Of a skill, which versions there are and whether it is edited in place.
-fn prune_skill(skill: &mut Skill) {
-    skill.spec.description = String::new();
-    skill.spec.files = Vec::new();
-    if let Some(instructions) = &mut skill.spec.instructions {
-        *instructions = String::new();
-    }
-    for version in &mut skill.spec.versions {
-        version.document_id = String::new();
-        version.path = None;
-    }
-}
-
-/// What agents read of a skill.
-fn versions_of(skill: &Skill) -> Vec<i64> {
-    match &skill.spec.instructions {
-        Some(_) => skill.metadata.generation.into_iter().collect(),
-        None => skill.spec.versions.iter().map(|version| version.version).collect(),
-    }
-}
-
-/// Of a tool server, all but the names of its tools.
-fn prune_tool_server(server: &mut ToolServer) {
-    if let Some(reported) = server.status.as_mut().and_then(|status| status.reported.as_mut()) {
-        reported.tools = Vec::new();
-    }
 }

@@ -20,11 +20,11 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
-use crate::caches::{self, Cache, Caches, Changes, Guard, Lost, Streams};
+use crate::caches::{self, Cache, Caches, Changes, Guard, Streams};
 use crate::context::Context;
 use crate::error::{Class, Error, chain};
 use crate::metrics::{Metrics, Pass};
-use crate::versions::Mark;
+use crate::versions::{Lost, Mark};
 use crate::wakes::Wakes;
 use crate::{agent, coding_run, harness, model, skill, swarm, tool_server, traces};
 

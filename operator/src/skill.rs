@@ -45,6 +45,27 @@ pub fn latest_version(spec: &SkillSpec, generation: i64) -> Option<i64> {
     }
 }
 
+/// What agents read of a skill.
+pub fn versions(skill: &Skill) -> Vec<i64> {
+    match &skill.spec.instructions {
+        Some(_) => skill.metadata.generation.into_iter().collect(),
+        None => skill.spec.versions.iter().map(|version| version.version).collect(),
+    }
+}
+
+/// Keeps of a skill in memory which versions there are and whether it is edited in place.
+pub fn prune(skill: &mut Skill) {
+    skill.spec.description = String::new();
+    skill.spec.files = Vec::new();
+    if let Some(instructions) = &mut skill.spec.instructions {
+        *instructions = String::new();
+    }
+    for version in &mut skill.spec.versions {
+        version.document_id = String::new();
+        version.path = None;
+    }
+}
+
 /// A skill refers to nothing that could be missing here: what its documents hold, the
 /// documents service knows.
 fn plan(spec: &SkillSpec, present: &SkillStatus, generation: i64, now: Timestamp) -> SkillStatus {
@@ -92,6 +113,24 @@ mod tests {
         assert_eq!(planned(&in_place).conditions[0].status, "True");
         let empty = planned(&SkillSpec::default());
         assert_eq!((empty.latest_version, empty.conditions[1].type_.as_str()), (None, "Stalled"));
+    }
+
+    /// SKILL-02: what is left in memory says all that a look needs.
+    #[test]
+    fn a_pruned_skill_has_its_versions_and_no_content() {
+        let mut in_place = Skill::new(
+            "style",
+            SkillSpec { instructions: Some("Be brief.".to_owned()), ..SkillSpec::default() },
+        );
+        in_place.metadata.generation = Some(7);
+        for (mut skill, numbers) in
+            [(Skill::new("x", published(&[2, 3])), vec![2, 3]), (in_place, vec![7])]
+        {
+            let before = planned(&skill.spec);
+            prune(&mut skill);
+            assert_eq!((versions(&skill), planned(&skill.spec)), (numbers, before));
+            assert_ne!(skill.spec.instructions.as_deref(), Some("Be brief."));
+        }
     }
 
     #[test]

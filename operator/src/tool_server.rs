@@ -52,6 +52,13 @@ pub async fn reconcile(
     Ok(Action::requeue(key.look_again()))
 }
 
+/// Keeps of a tool server in memory all but the names of its tools.
+pub fn prune(server: &mut ToolServer) {
+    if let Some(reported) = server.status.as_mut().and_then(|status| status.reported.as_mut()) {
+        reported.tools = Vec::new();
+    }
+}
+
 fn plan(
     spec: &ToolServerSpec,
     key: Key,

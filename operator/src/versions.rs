@@ -2,14 +2,19 @@
 //! digest, never its content.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use foundry_crds::meta;
+use futures::{Stream, TryStreamExt as _, future};
 use k8s_openapi::api::apps::v1::ControllerRevision;
 use kube::core::PartialObjectMeta;
-use kube::runtime::watcher::Event;
-use tokio::sync::watch;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client};
+use tokio::sync::watch::Sender;
 
+use crate::caches;
 use crate::error::Error;
 use crate::runtime::workload;
 
@@ -29,6 +34,27 @@ pub struct Stored {
     pub digest: String,
 }
 
+/// A stream of versions that were deleted, which fills [`Versions`] as it is read.
+pub type Lost = Pin<Box<dyn Stream<Item = Result<Mark, watcher::Error>> + Send>>;
+
+/// Begins to watch the versions of a namespace, by their metadata alone: what they hold is
+/// never in memory. Of those that come nobody need hear; one that goes is made again.
+pub fn watch(client: &Client, namespace: &str, labels: &str) -> (Arc<Versions>, Lost) {
+    let versions = Arc::new(Versions::default());
+    let noted = Arc::clone(&versions);
+    let api = Api::<Mark>::namespaced(client.clone(), namespace);
+    let lost = watcher(api, caches::settings(Some(labels)))
+        .default_backoff()
+        .inspect_ok(move |event| noted.note(event))
+        .try_filter_map(|event| {
+            future::ok(match event {
+                Event::Delete(mark) => Some(mark),
+                _ => None,
+            })
+        });
+    (versions, Box::pin(lost))
+}
+
 type ByAgent = HashMap<String, Vec<Stored>>;
 
 /// The versions of one namespace, by agent.
@@ -37,16 +63,12 @@ pub struct Versions {
     stored: Mutex<ByAgent>,
     // A list that is not complete shows nothing yet.
     listed: Mutex<ByAgent>,
-    is_whole: watch::Sender<bool>,
+    is_whole: Sender<bool>,
 }
 
 impl Default for Versions {
     fn default() -> Self {
-        Self {
-            stored: Mutex::default(),
-            listed: Mutex::default(),
-            is_whole: watch::Sender::new(false),
-        }
+        Self { stored: Mutex::default(), listed: Mutex::default(), is_whole: Sender::new(false) }
     }
 }
 
