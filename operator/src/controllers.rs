@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foundry_crds::{Agent, Harness, meta};
-use futures::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use futures::future::BoxFuture;
+use futures::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;

@@ -195,9 +195,8 @@ impl Parts<'_> {
             runtime: Arc::clone(&runtime),
             caches,
             slugs,
-            mailboxes: people.map(|people| {
-                Arc::new(Mailboxes::new(Arc::clone(people), &config.namespaces))
-            }),
+            mailboxes: people
+                .map(|people| Arc::new(Mailboxes::new(Arc::clone(people), &config.namespaces))),
             events: Events::new(client.clone(), &config.identity),
             metrics: metrics.clone(),
             backoff: Backoff::default(),

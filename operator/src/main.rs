@@ -54,7 +54,6 @@ fn operate(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 fn work(config: Config) -> anyhow::Result<()> {
-
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

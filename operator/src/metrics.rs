@@ -140,7 +140,11 @@ impl Metrics {
     /// Takes note that a reconcile begins.
     pub fn began(&self, kind: &'static str, uid: &str) {
         if let Some(since) = self.arrivals.take(kind, uid) {
-            self.counters.waits.0.get_or_create(&Kind { kind }).observe(since.elapsed().as_secs_f64());
+            self.counters
+                .waits
+                .0
+                .get_or_create(&Kind { kind })
+                .observe(since.elapsed().as_secs_f64());
         }
     }
 
@@ -257,7 +261,11 @@ impl Counters {
         registry.register("reconcile_seconds", "Time of a reconcile", seconds.0);
         registry.register("queue_seconds", "Time from a watch event to its reconcile", waits.0);
         registry.register("errors", "Reconciles that failed, by class and category", errors);
-        registry.register("watch_failures", "Watches that failed and were begun anew", watch_failures);
+        registry.register(
+            "watch_failures",
+            "Watches that failed and were begun anew",
+            watch_failures,
+        );
         registry.register("writes", "Writes to the cluster by verb and kind", writes);
         registry.register("coding_run_ends", "Coding runs that ended", run_ends);
         registry.register("fences", "Pods to begin, by whether their policies stood", fences);

@@ -71,8 +71,8 @@ async fn readyz(State(health): State<Health>, RawQuery(query): RawQuery) -> Resp
 
 /// `ok` alone, unless something fails or `?verbose` asks for each check.
 fn page(probe: &str, checks: &[Check], query: Option<&str>) -> Response {
-    let asks_for_all =
-        query.is_some_and(|query| query.split('&').any(|it| it.split('=').next() == Some("verbose")));
+    let asks_for_all = query
+        .is_some_and(|query| query.split('&').any(|it| it.split('=').next() == Some("verbose")));
     match health::is_well(checks) {
         true if asks_for_all => (StatusCode::OK, health::told(probe, checks)).into_response(),
         true => (StatusCode::OK, "ok\n").into_response(),

@@ -67,9 +67,10 @@ pub enum Next {
 impl Book {
     /// What is known of an agent.
     pub fn heard(&self, uid: &str, now: Instant) -> Heard {
-        let of = self.entries.get(uid).and_then(|entry| {
-            entry.outcome.clone().map(|outcome| (entry.person.clone(), outcome))
-        });
+        let of = self
+            .entries
+            .get(uid)
+            .and_then(|entry| entry.outcome.clone().map(|outcome| (entry.person.clone(), outcome)));
         Heard { of, trouble: self.breaker.trouble(now).cloned() }
     }
 
@@ -153,7 +154,13 @@ impl Book {
 
     /// Takes note of what came of a call. Says whether the agent has to be told, and how
     /// long calls are held back when that is new.
-    pub fn finish(&mut self, agent: &AgentId, called: &Person, answer: Answer, now: Instant) -> End {
+    pub fn finish(
+        &mut self,
+        agent: &AgentId,
+        called: &Person,
+        answer: Answer,
+        now: Instant,
+    ) -> End {
         self.calling = self.calling.saturating_sub(1);
         let (outcome, service) = self.judge(answer, now);
         let Some(entry) = self.entries.get_mut(&agent.uid) else {

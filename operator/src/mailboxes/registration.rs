@@ -187,9 +187,8 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_the_service_says_and_is_not_told_anew_for_other_words() {
-        let refused = |words: &str| {
-            heard(Outcome::Refused { status: 422, words: words.to_owned() })
-        };
+        let refused =
+            |words: &str| heard(Outcome::Refused { status: 422, words: words.to_owned() });
         let first = after(&AgentStatus::default(), ann(), &refused("too long (request 1)"));
         let message = told(&first).2;
         assert!(message.contains("answers 422, \"too long (request 1)\"; change"), "{message}");

@@ -279,7 +279,12 @@ mod tests {
         health.set(Phase::Reading);
         health.read_by(|| vec!["Agent of team".to_owned()]);
         let text = told("readyz", &health.ready());
-        assert!(text.contains("[-]caches failed: the first lists are not complete yet: Agent of team\n"), "{text}");
+        assert!(
+            text.contains(
+                "[-]caches failed: the first lists are not complete yet: Agent of team\n"
+            ),
+            "{text}"
+        );
         health.set(Phase::Leading);
         assert!(is_well(&health.ready()));
     }
@@ -288,7 +293,10 @@ mod tests {
     fn who_was_never_answered_is_not_ready_and_alive() {
         let health = Health::new();
         let text = told("readyz", &health.ready());
-        assert!(text.contains("[-]control-plane failed: the control plane does not answer"), "{text}");
+        assert!(
+            text.contains("[-]control-plane failed: the control plane does not answer"),
+            "{text}"
+        );
         assert!(is_well(&health.alive()));
     }
 }

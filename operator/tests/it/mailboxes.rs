@@ -73,17 +73,21 @@ impl Office {
         self.people.registered().into_iter().map(|person| person.last_name).collect()
     }
 
-    /// Writes to the status of agents so far.
+    /// Writes to the status of agents so far; one that came too late for its version is none.
     fn writes(&self) -> usize {
-        let writes = self.world.operator_writes().into_iter();
-        writes.filter(|(resource, _)| resource == "agents/status").count()
+        let writes = self.world.control_plane.writes().into_iter();
+        writes
+            .filter(|write| write.namespace == self.world.namespace.name && write.status < 300)
+            .filter(|write| write.resource == "agents/status")
+            .count()
     }
 
     /// Nothing that anybody can read holds the token.
     async fn keeps_its_token(&self) {
         let agents = self.world.api::<Agent>().list(&ListParams::default()).await.unwrap();
         let events = self.world.api::<Event>().list(&ListParams::default()).await.unwrap();
-        let all = serde_json::to_string(&agents).unwrap() + &serde_json::to_string(&events).unwrap();
+        let all =
+            serde_json::to_string(&agents).unwrap() + &serde_json::to_string(&events).unwrap();
         assert!(!all.contains(TOKEN), "the token is told");
     }
 }
@@ -117,7 +121,8 @@ async fn an_agent_is_registered_when_it_is_created_and_renamed_and_not_again_aft
     let message = office.says("ann", "Registered").await;
     assert_eq!(message, "ann@dev-ai.flow.life as agent \"Anna Livia\" is registered");
     assert_eq!(office.people.registered(), [person("ann", "ann"), person("ann", "Anna Livia")]);
-    let slug = format!("anna-{}", &office.world.namespace.name[office.world.namespace.name.len() - 6..]);
+    let slug =
+        format!("anna-{}", &office.world.namespace.name[office.world.namespace.name.len() - 6..]);
     office.world.edit("ann", json!({ "slug": slug })).await;
     office.says("ann", "Registered").await;
     assert_eq!(office.people.registered().last(), Some(&person(&slug, "Anna Livia")));
@@ -182,10 +187,12 @@ async fn an_agent_whose_slug_is_taken_is_registered_once_the_slug_is_free() {
     let slug = format!("desk-{}", &name[name.len() - 6..]);
     office.agent("first", |spec| spec.slug = Some(slug.clone())).await;
     office.says("first", "Registered").await;
-    office.agent("second", |spec| {
-        spec.slug = Some(slug.clone());
-        spec.activation = None;
-    }).await;
+    office
+        .agent("second", |spec| {
+            spec.slug = Some(slug.clone());
+            spec.activation = None;
+        })
+        .await;
     let status = office
         .world
         .status("the second is stalled", "second", |status| {

@@ -115,9 +115,7 @@ async fn metrics_count_agents_by_state_and_tell_of_the_queue() {
     let probed = Probed::start(&world);
     for name in ["ann", "ben"] {
         world.agent(name, |spec| spec.activation = Some(Activation::OnDemand)).await;
-        world
-            .status("it settles", name, |status| status.state == Some(AgentState::OnDemand))
-            .await;
+        world.status("it settles", name, |status| status.state == Some(AgentState::OnDemand)).await;
     }
     let line = |text: &str, start: &str| {
         let found = text.lines().find_map(|line| line.strip_prefix(start));

@@ -194,8 +194,7 @@ async fn a_collector_that_is_away_or_never_answers_changes_nothing() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let deaf = format!("http://{}", listener.local_addr().unwrap());
     for (name, url) in [("ann", "http://127.0.0.1:1"), ("ben", &deaf)] {
-        let variables =
-            [("OTEL_EXPORTER_OTLP_ENDPOINT", url), ("OTEL_BSP_SCHEDULE_DELAY", "50")];
+        let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", url), ("OTEL_BSP_SCHEDULE_DELAY", "50")];
         let process = operator(&world, &dir.path().join(name), &variables).await;
         settles(&world, name).await;
         leaves_at_once(process).await;
