@@ -73,9 +73,8 @@ impl Mailboxes {
     /// all else is asked for once.
     pub fn note(&self, agent: &AgentId, registration: Option<&Registration>) {
         match registration {
-            None => self.book().forget(&agent.uid),
-            Some(Registration { is_told: true, .. }) => self.book().forget(&agent.uid),
-            Some(Registration { person, .. }) => {
+            None | Some(Registration { is_told: true, .. }) => self.book().forget(&agent.uid),
+            Some(Registration { person, is_told: false, .. }) => {
                 if self.book().ask(agent, person, Instant::now()) {
                     self.asked.notify_one();
                 }

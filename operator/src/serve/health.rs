@@ -13,11 +13,11 @@ use tokio::time::Instant;
 const HEARTBEAT_WITHIN: Duration = Duration::from_secs(20);
 /// How long a round of the lease may take; a leader that cannot renew gives up after ten
 /// seconds, and a candidate asks every two.
-const ROUND_WITHIN: Duration = Duration::from_secs(60);
+const ROUND_WITHIN: Duration = Duration::from_mins(1);
 /// How long an answer of the control plane says that it is there.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 /// How long leaving may take: above the grace for what is under way.
-const LEAVE_WITHIN: Duration = Duration::from_secs(60);
+const LEAVE_WITHIN: Duration = Duration::from_mins(1);
 
 /// What this operator is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
