@@ -29,7 +29,7 @@ mod status;
 
 pub use git::{git_ref, path_prefixes, ssh_remote};
 pub use quantity::{duration, resources};
-pub use skill::{sha256, skill_files, skill_path, skill_versions};
+pub use skill::{sha256, skill_files, skill_instructions, skill_path, skill_versions};
 pub use status::{checks, conditions, discovered_tools, member_standings};
 
 /// `a-z`, `0-9` and `-`, beginning and ending with a letter or digit.

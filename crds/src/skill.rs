@@ -75,7 +75,7 @@ pub struct SkillSpec {
     pub versions: Vec<SkillVersion>,
     /// The text of the skill, in Markdown; 65536 characters at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "form::task")]
+    #[schemars(schema_with = "form::skill_instructions")]
     pub instructions: Option<String>,
     /// Files beside the instructions, at most 32, and 256 KiB of text in all.
     // SKILL-08
@@ -109,10 +109,10 @@ pub struct SkillVersion {
         "has(self.content) != has(self.sha256)",
         "a file has content, or the sha256 of bytes that the API keeps; give one of them",
     ),
-    validation = required(
+    validation = rule(
         ".size",
         "has(self.sha256) == has(self.size)",
-        "stands beside sha256, and only there",
+        "stands beside sha256, and only there; give both or neither",
     )
 )]
 #[serde(rename_all = "camelCase")]

@@ -15,11 +15,16 @@ pub fn skill_path(_: &mut SchemaGenerator) -> Schema {
                 "must be a relative path with forward slashes and without control characters",
             ),
             says(
-                r"!self.matches('(^|/)([.]{0,2})(/|$)')",
+                r"!self.matches('(^[.]{1,2}|/[.]{0,2})(/|$)')",
                 "must hold no empty part, no '.' and no '..'",
             ),
         ],
     )
+}
+
+/// The text of a skill.
+pub fn skill_instructions(_: &mut SchemaGenerator) -> Schema {
+    text(65_536, &[matches(r"\S", "must hold the text of the skill")])
 }
 
 /// A SHA-256 in lower-case hex.
@@ -27,12 +32,12 @@ pub fn sha256(_: &mut SchemaGenerator) -> Schema {
     text(64, &[matches("^[0-9a-f]{64}$", "must be a SHA-256: 64 digits of lower-case hex")])
 }
 
-/// Published versions.
+/// Published versions. None is ever taken out, so there is room for many.
 pub fn skill_versions(generator: &mut SchemaGenerator) -> Schema {
     list(
-        50,
+        200,
         &generator.subschema_for::<SkillVersion>(),
-        &[unique(".version", "numbers two versions alike")],
+        &[unique(".version", "numbers two versions alike; give each a number of its own")],
     )
 }
 
@@ -42,9 +47,9 @@ pub fn skill_files(generator: &mut SchemaGenerator) -> Schema {
         32,
         &generator.subschema_for::<SkillFile>(),
         &[
-            unique(".path", "names a path twice"),
+            unique(".path", "names a path twice; keep one of the files"),
             says(
-                "self.map(f, has(f.content) ? size(f.content) : 0).sum() <= 262144",
+                "self.map(f, has(f.content) ? size(bytes(f.content)) : 0).sum() <= 262144",
                 "holds over 256 KiB of text in all; keep fewer or shorter files here",
             ),
         ],

@@ -19,7 +19,7 @@ pub fn conditions(_: &mut SchemaGenerator) -> Schema {
             "required": ["lastTransitionTime", "message", "reason", "status", "type"],
             "properties": {
                 "type": {
-                    "description": "Which aspect: Ready, Reconciling, Stalled, Running or Complete.",
+                    "description": "Which aspect, such as Ready, Running or Complete; docs/conditions.md explains each.",
                     "type": "string",
                     "maxLength": 316,
                 },

@@ -14,6 +14,9 @@ pub enum Kind {
     CodingRun,
     Harness,
     Model,
+    Skill,
+    Swarm,
+    ToolServer,
 }
 
 /// A mistake in a new object: with `good` merged into the smallest object it is
@@ -49,7 +52,16 @@ pub fn change(
 }
 
 impl Kind {
-    pub const ALL: [Self; 4] = [Self::Agent, Self::CodingRun, Self::Harness, Self::Model];
+    /// Every kind, in the order of the definitions.
+    pub const ALL: [Self; 7] = [
+        Self::Agent,
+        Self::CodingRun,
+        Self::Harness,
+        Self::Model,
+        Self::Skill,
+        Self::Swarm,
+        Self::ToolServer,
+    ];
 
     pub fn resource(self) -> ApiResource {
         let plural = match self {
@@ -57,6 +69,9 @@ impl Kind {
             Self::CodingRun => "codingruns",
             Self::Harness => "harnesses",
             Self::Model => "models",
+            Self::Skill => "skills",
+            Self::Swarm => "swarms",
+            Self::ToolServer => "toolservers",
         };
         ApiResource {
             group: GROUP.into(),
@@ -86,6 +101,20 @@ impl Kind {
                 "provider": "openai",
                 "apiKey": { "name": "openai", "key": "apiKey" },
             }),
+            Self::Skill => json!({
+                "description": "How we review a change.",
+                "createdBy": "ann",
+                "instructions": "Read all of it.",
+            }),
+            Self::Swarm => json!({
+                "owner": "ann",
+                "parent": "lead",
+                "goal": "One review of the change.",
+                "members": [
+                    { "name": "search", "harness": "agent-v1", "instructions": "Search." },
+                ],
+            }),
+            Self::ToolServer => json!({ "url": "http://library.example/mcp" }),
         };
         let mut object = json!({
             "apiVersion": format!("{GROUP}/{VERSION}"),
@@ -139,9 +168,11 @@ pub async fn failed_changes(
     let api = kind.api(namespace.client.clone(), &namespace.name);
     let mut failures = Vec::new();
     for (number, Change { field, says, before, good, bad }) in changes.iter().enumerate() {
-        let mut named = json!({ "metadata": { "name": format!("edited-{number}") } });
-        merge(&mut named, before);
-        let object = api.create(&PostParams::default(), &kind.object(&named)).await.unwrap();
+        let mut object = kind.object(before);
+        if before["metadata"]["name"].is_null() {
+            object.metadata.name = Some(format!("edited-{number}"));
+        }
+        let object = api.create(&PostParams::default(), &object).await.unwrap();
         let name = object.name_any();
         if let Err(error) = api.replace(&name, &dry_run(), &edited(&object, good)).await {
             failures.push(format!("{field}: refused {good}: {error}"));

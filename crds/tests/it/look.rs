@@ -31,8 +31,12 @@ struct Manifest(String);
 
 impl Manifest {
     fn of(namespace: &TestNamespace, object: &DynamicObject) -> Self {
-        let path = std::env::temp_dir().join(format!("{}.json", namespace.name));
-        std::fs::write(&path, serde_json::to_vec(object).unwrap()).unwrap();
+        Self::with(namespace, &serde_json::to_string(object).unwrap())
+    }
+
+    fn with(namespace: &TestNamespace, text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("{}.yaml", namespace.name));
+        std::fs::write(&path, text).unwrap();
         Self(path.into_os_string().into_string().unwrap())
     }
 
@@ -67,6 +71,12 @@ async fn explain_gives_meaning_unit_and_default_of_a_field() {
         ("agent.spec.limits.wallClock", "from 1m to 24h; 30m by default"),
         ("model.spec.prices", "per million tokens"),
         ("harness.spec.env", "never secrets"),
+        ("swarm.spec.ttl", "from 1m to 24h; 4h by default"),
+        ("swarm.status.phase", "Where the swarm stands"),
+        ("skill.spec.visibility", "`workspace` (the default)"),
+        ("skill.spec.files.path", "Relative path with forward slashes"),
+        ("toolserver.spec.write", "only read-only ones by default"),
+        ("agent.spec.revisionHistoryLimit", "from 1 to 1000. Absent means all"),
         ("agent.status.conditions.reason", "docs/conditions.md"),
     ] {
         let text = said(&namespace, &["explain", field]).await;
@@ -91,6 +101,9 @@ async fn get_foundry_lists_every_kind() {
             "codingrun.foundry.flow.life/scout",
             "harness.foundry.flow.life/scout",
             "model.foundry.flow.life/scout",
+            "skill.foundry.flow.life/scout",
+            "swarm.foundry.flow.life/scout",
+            "toolserver.foundry.flow.life/scout",
         ]
     );
 }
@@ -103,6 +116,9 @@ async fn the_columns_answer_what_a_person_asks() {
         ("crun", "NAME PHASE BRANCH CHECKS PR AGE AGENT TURNS COST REASON"),
         ("hn", "NAME READY IMAGE AGE"),
         ("fmd", "NAME READY PROVIDER UPSTREAM AGE"),
+        ("sk", "NAME READY VERSION AGE VISIBILITY REASON"),
+        ("sw", "NAME PHASE MEMBERS AGE PARENT REASON"),
+        ("ts", "NAME READY TOOLS URL AGE WRITE REASON"),
     ] {
         let table = said(&namespace, &["get", short_name, "--output", "wide"]).await;
         let header = table.lines().next().unwrap();
@@ -143,4 +159,29 @@ async fn defaults_leave_a_gitops_manifest_without_difference() {
             said(&namespace, &[verb, "--server-side", "--filename", manifest.path()]).await;
         }
     }
+}
+
+#[tokio::test]
+async fn the_examples_are_accepted_as_they_are() {
+    let namespace = testenv::namespace(control_plane().await, "look").await;
+    let mut accepted = 0;
+    for folder in ["quickstart", "models", "coding", "swarm", "tools"] {
+        let folder = testenv::workspace_root().join("examples").join(folder);
+        for file in std::fs::read_dir(folder).unwrap() {
+            let path = file.unwrap().path();
+            let is_manifest = path.extension().is_some_and(|it| it == "yaml")
+                && path.file_name().is_some_and(|it| it != "kustomization.yaml");
+            if !is_manifest {
+                continue;
+            }
+            // Whatever namespace they are written for, it is this one.
+            let text = std::fs::read_to_string(&path).unwrap();
+            let lines = text.lines().filter(|line| !line.starts_with("  namespace: "));
+            let manifest =
+                Manifest::with(&namespace, &lines.collect::<Vec<_>>().join("\n"));
+            said(&namespace, &["apply", "--dry-run=server", "--filename", manifest.path()]).await;
+            accepted += 1;
+        }
+    }
+    assert!(accepted >= 11, "{accepted}");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kube::core::cel::Validator;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::cases::{Case, Change, Kind, failed_changes, failures};
 
@@ -11,6 +11,9 @@ mod agent;
 mod coding_run;
 mod harness;
 mod model;
+mod skill;
+mod swarm;
+mod tool_server;
 
 fn cases(kind: Kind) -> Vec<Case> {
     match kind {
@@ -18,6 +21,9 @@ fn cases(kind: Kind) -> Vec<Case> {
         Kind::CodingRun => coding_run::cases(),
         Kind::Harness => harness::cases(),
         Kind::Model => model::cases(),
+        Kind::Skill => skill::cases(),
+        Kind::Swarm => swarm::cases(),
+        Kind::ToolServer => tool_server::cases(),
     }
 }
 
@@ -27,6 +33,9 @@ fn changes(kind: Kind) -> Vec<Change> {
         Kind::CodingRun => coding_run::changes(),
         Kind::Harness => Vec::new(),
         Kind::Model => model::changes(),
+        Kind::Skill => skill::changes(),
+        Kind::Swarm => swarm::changes(),
+        Kind::ToolServer => tool_server::changes(),
     }
 }
 
@@ -58,6 +67,46 @@ async fn a_wrong_harness_is_refused_with_the_field_and_the_rule() {
 #[tokio::test]
 async fn a_wrong_model_is_refused_with_the_field_and_the_rule() {
     show(Kind::Model).await;
+}
+
+/// SKILL-01, SKILL-02, SKILL-05, SKILL-06, SKILL-08
+#[tokio::test]
+async fn a_wrong_skill_is_refused_with_the_field_and_the_rule() {
+    show(Kind::Skill).await;
+}
+
+/// SWARM-01, SWARM-02, SWARM-04
+#[tokio::test]
+async fn a_wrong_swarm_is_refused_with_the_field_and_the_rule() {
+    show(Kind::Swarm).await;
+}
+
+/// SPEC-05
+#[tokio::test]
+async fn a_wrong_tool_server_is_refused_with_the_field_and_the_rule() {
+    show(Kind::ToolServer).await;
+}
+
+/// The id of every kind: the operator appends to it, and a workload's name has 63.
+#[tokio::test]
+async fn a_name_has_40_characters_and_no_dot() {
+    let namespace = testenv::namespace(testenv::control_plane().await, "rules").await;
+    for kind in Kind::ALL {
+        // Together with a member's name, a swarm's has 40.
+        let longest = if kind == Kind::Swarm { 40 - "-search".len() } else { 40 };
+        let called = |name: &str| json!({ "metadata": { "name": name } });
+        let field = |field, says, bad: &str| Case {
+            field,
+            says,
+            good: called(&"a".repeat(longest)),
+            bad: called(bad),
+        };
+        let cases = [
+            field("metadata.name", "may not be more than 40", &"a".repeat(41)),
+            field("metadata.name", "must be a DNS label of at most 40 characters", "a.b"),
+        ];
+        assert_eq!(failures(kind, &cases, &namespace).await, [""; 0], "{kind:?}");
+    }
 }
 
 #[test]

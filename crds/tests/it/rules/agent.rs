@@ -161,6 +161,13 @@ fn choices() -> Vec<Case> {
             spec(&json!({ "maxTurns": 10 })),
             spec(&json!({ "maxTurns": 9 })),
         ),
+        // SPEC-01
+        case(
+            "spec.revisionHistoryLimit",
+            "greater than or equal to 1",
+            spec(&json!({ "revisionHistoryLimit": 1 })),
+            spec(&json!({ "revisionHistoryLimit": 0 })),
+        ),
         case(
             "spec.starts",
             "greater than or equal to 0",
@@ -226,6 +233,19 @@ fn lists() -> Vec<Case> {
             "greater than or equal to 1",
             spec(&json!({ "skills": [{ "name": "review", "version": 1 }] })),
             spec(&json!({ "skills": [{ "name": "review", "version": 0 }] })),
+        ),
+        // SPEC-05
+        case(
+            "spec.toolServers[0]",
+            LABEL,
+            spec(&json!({ "toolServers": ["library"] })),
+            spec(&json!({ "toolServers": ["http://library"] })),
+        ),
+        case(
+            "spec.toolServers",
+            "names a ToolServer twice",
+            spec(&json!({ "toolServers": ["library", "tickets"] })),
+            spec(&json!({ "toolServers": ["library", "library"] })),
         ),
     ]
 }
