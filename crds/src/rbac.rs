@@ -32,10 +32,8 @@ const READ: &[&str] = &["get", "list", "watch"];
 /// What keeping a child by server-side apply takes; what is there, a watch tells.
 const KEEP: &[&str] = &["list", "watch", "create", "patch", "delete"];
 const EDIT: &[&str] = &["create", "update", "patch", "delete", "deletecollection"];
-const KINDS: &[&str] = &["agents", "codingruns", "harnesses", "models"];
-/// The kinds that the operator and the API work on today; a right comes with the code
-/// that uses it.
-const SERVED: &[&str] = &["agents", "codingruns", "harnesses", "models", "swarms"];
+const KINDS: &[&str] =
+    &["agents", "codingruns", "harnesses", "models", "skills", "swarms", "toolservers"];
 
 /// Everything, for these watched namespaces.
 pub fn all(namespaces: &[&str]) -> Vec<Value> {
@@ -75,7 +73,7 @@ pub fn watched(namespace: &str) -> Vec<Value> {
 
 fn operator_rules() -> Vec<PolicyRule> {
     vec![
-        rule(GROUP, SERVED, READ),
+        rule(GROUP, KINDS, READ),
         // Ephemeral agents of runs and swarms, each acting as the owner of its own; and
         // the operator's own expiries.
         rule(GROUP, &["agents"], &["create", "patch"]),
@@ -88,13 +86,17 @@ fn operator_rules() -> Vec<PolicyRule> {
                 "codingruns/status",
                 "harnesses/status",
                 "models/status",
+                "skills/status",
                 "swarms/status",
+                "toolservers/status",
             ],
             &["patch"],
         ),
         // WORK-05
         // One that somebody scaled is scaled back from what it is at that moment.
         rule("apps", &["deployments"], &[&["get"], KEEP].concat()),
+        // SPEC-01: versions are made, and beyond their number deleted; none ever changes.
+        rule("apps", &["controllerrevisions"], &["list", "watch", "create", "delete"]),
         rule("batch", &["jobs"], KEEP),
         rule("", &["pods"], KEEP),
         // Its own two of all the network policies there are.
@@ -122,15 +124,17 @@ fn operator_rules() -> Vec<PolicyRule> {
 
 fn api_rules() -> Vec<PolicyRule> {
     vec![
-        rule(GROUP, &["agents", "codingruns", "harnesses"], READ),
-        // The catalog of models is what the watch tells.
-        rule(GROUP, &["models"], &["list", "watch"]),
+        rule(GROUP, &["agents", "codingruns", "harnesses", "swarms"], READ),
+        // The catalog of models is what the watch tells, and so are the servers to ask.
+        rule(GROUP, &["models", "toolservers"], &["list", "watch"]),
         rule(GROUP, &["agents"], &["create", "patch"]),
         // ROUTE-14
         rule(GROUP, &["codingruns"], &["create"]),
+        // SWARM-01, SWARM-04: a swarm is spawned, and dismissed.
+        rule(GROUP, &["swarms"], &["create", "patch"]),
         acting_for_others(),
-        // What harnesses report.
-        rule(GROUP, &["agents/status", "codingruns/status"], &["patch"]),
+        // What harnesses report, and what it finds at tool servers.
+        rule(GROUP, &["agents/status", "codingruns/status", "toolservers/status"], &["patch"]),
         // A pod's identity leads from its owner references to its Agent.
         rule("", &["pods"], &["get"]),
         rule("apps", &["deployments", "replicasets"], &["get"]),

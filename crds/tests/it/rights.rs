@@ -80,6 +80,15 @@ async fn the_operator_may_do_what_it_does_and_nothing_more() {
         ("watch", "foundry.flow.life/codingruns"),
         ("patch", "foundry.flow.life/codingruns/status"),
         ("patch", "events.k8s.io/events"),
+        ("watch", "foundry.flow.life/swarms"),
+        ("patch", "foundry.flow.life/swarms/status"),
+        ("watch", "foundry.flow.life/skills"),
+        ("patch", "foundry.flow.life/skills/status"),
+        ("watch", "foundry.flow.life/toolservers"),
+        ("patch", "foundry.flow.life/toolservers/status"),
+        ("list", "apps/controllerrevisions"),
+        ("create", "apps/controllerrevisions"),
+        ("delete", "apps/controllerrevisions"),
     ];
     let may_not = [
         ("list", "-/secrets"),
@@ -89,6 +98,12 @@ async fn the_operator_may_do_what_it_does_and_nothing_more() {
         ("delete", "foundry.flow.life/agents"),
         ("create", "foundry.flow.life/codingruns"),
         ("patch", "foundry.flow.life/codingruns"),
+        ("patch", "foundry.flow.life/swarms"),
+        ("create", "foundry.flow.life/swarms"),
+        ("patch", "foundry.flow.life/skills"),
+        ("patch", "foundry.flow.life/toolservers"),
+        ("patch", "apps/controllerrevisions"),
+        ("update", "apps/controllerrevisions"),
         ("create", "rbac.authorization.k8s.io/roles"),
         ("list", "apps/replicasets"),
         ("get", "-/pods"),
@@ -122,6 +137,11 @@ async fn the_api_may_do_what_it_does_and_nothing_more() {
         ("get", "foundry.flow.life/harnesses"),
         ("create", "foundry.flow.life/codingruns"),
         ("patch", "foundry.flow.life/codingruns/status"),
+        ("get", "foundry.flow.life/swarms"),
+        ("create", "foundry.flow.life/swarms"),
+        ("patch", "foundry.flow.life/swarms"),
+        ("watch", "foundry.flow.life/toolservers"),
+        ("patch", "foundry.flow.life/toolservers/status"),
         ("get", "-/secrets"),
         ("get", "-/pods"),
         ("get", "batch/jobs"),
@@ -134,6 +154,10 @@ async fn the_api_may_do_what_it_does_and_nothing_more() {
         ("patch", "foundry.flow.life/codingruns"),
         ("patch", "foundry.flow.life/harnesses"),
         ("get", "foundry.flow.life/models"),
+        ("patch", "foundry.flow.life/toolservers"),
+        ("patch", "foundry.flow.life/swarms/status"),
+        ("list", "foundry.flow.life/skills"),
+        ("list", "apps/controllerrevisions"),
         ("create", "-/serviceaccounts/token"),
     ];
     assert_eq!(wrong(API, true, &may).await, [""; 0]);
@@ -181,15 +205,22 @@ async fn the_roles_view_edit_and_admin_speak_of_our_kinds() {
     use k8s_openapi::api::rbac::v1::ClusterRole;
 
     let roles: Api<ClusterRole> = Api::all(control_plane().await.admin());
-    for (role, verb) in [("view", "get"), ("edit", "create"), ("admin", "actas")] {
-        let what = format!("{role} may {verb} agents");
+    let kinds = ["agents", "codingruns", "harnesses", "models", "skills", "swarms", "toolservers"];
+    for (role, verb, kinds) in
+        [("view", "get", &kinds[..]), ("edit", "create", &kinds), ("admin", "actas", &kinds[..1])]
+    {
+        let what = format!("{role} may {verb} {kinds:?}");
         eventually(&what, Duration::from_mins(1), || async {
             let found = roles.get(role).await.map_err(|error| error.to_string())?;
-            let granted = found.rules.iter().flatten().any(|rule| {
-                rule.api_groups.iter().flatten().any(|group| group == "foundry.flow.life")
-                    && rule.verbs.iter().any(|known| known == verb)
-            });
-            granted.then_some(()).ok_or_else(|| "no such rule".to_owned())
+            let granted = |kind: &&str| {
+                found.rules.iter().flatten().any(|rule| {
+                    rule.api_groups.iter().flatten().any(|group| group == "foundry.flow.life")
+                        && rule.resources.iter().flatten().any(|known| known == kind)
+                        && rule.verbs.iter().any(|known| known == verb)
+                })
+            };
+            let missing: Vec<_> = kinds.iter().filter(|kind| !granted(kind)).collect();
+            if missing.is_empty() { Ok(()) } else { Err(format!("no rule for {missing:?}")) }
         })
         .await;
     }

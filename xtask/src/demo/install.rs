@@ -48,6 +48,9 @@ async fn let_the_person_in(cluster: &Cluster) -> Result<()> {
             "agents.foundry.flow.life",
             "codingruns.foundry.flow.life",
             "models.foundry.flow.life",
+            "skills.foundry.flow.life",
+            "swarms.foundry.flow.life",
+            "toolservers.foundry.flow.life",
         ] {
             let ask = ["auth", "can-i", "patch", resource];
             let answer = cluster.person.run(&ask).await?;

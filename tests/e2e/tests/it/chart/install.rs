@@ -16,11 +16,14 @@ use super::place::{Place, chart};
 const SOON: Duration = Duration::from_mins(2);
 
 /// What an uninstall leaves while `keepData` is true, beside what people made themselves.
-const KEPT: [&str; 6] = [
+const KEPT: [&str; 9] = [
     "CustomResourceDefinition /agents.foundry.flow.life",
     "CustomResourceDefinition /codingruns.foundry.flow.life",
     "CustomResourceDefinition /harnesses.foundry.flow.life",
     "CustomResourceDefinition /models.foundry.flow.life",
+    "CustomResourceDefinition /skills.foundry.flow.life",
+    "CustomResourceDefinition /swarms.foundry.flow.life",
+    "CustomResourceDefinition /toolservers.foundry.flow.life",
     "Namespace /foundry-agents",
     "PersistentVolumeClaim default/foundry-api-data",
 ];
