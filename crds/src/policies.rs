@@ -7,6 +7,8 @@
 //! a child's owner equals the owner of its parent (reason `ParentOwner`), and that a
 //! slug is unique (`SlugTaken`).
 
+mod grants;
+
 use k8s_openapi::api::admissionregistration::v1::{
     MatchResources, NamedRuleWithOperations, ValidatingAdmissionPolicy,
     ValidatingAdmissionPolicyBinding, ValidatingAdmissionPolicyBindingSpec,
@@ -17,14 +19,18 @@ use serde_json::{Value, json};
 
 use crate::meta::{GROUP, VERSION};
 
+/// What a policy looks at. Of an operation on the object itself: no right on a
+/// subresource, such as status, names a person or grants anything.
+const WRITES: &[&str] = &["CREATE", "UPDATE"];
+
 /// Each policy with its binding.
 pub fn all() -> Vec<Value> {
-    [agents(), coding_runs(), models()]
+    let alone = [agents(), coding_runs(), models(), skills(), swarms(), tool_servers()]
+        .map(|policy| (binding(&policy), policy));
+    alone
         .into_iter()
-        .flat_map(|policy| {
-            let binding = binding(&policy);
-            [json!(policy), json!(binding)]
-        })
+        .chain(grants::all())
+        .flat_map(|(binding, policy)| [json!(policy), json!(binding)])
         .collect()
 }
 
@@ -33,7 +39,7 @@ pub fn all() -> Vec<Value> {
 fn agents() -> ValidatingAdmissionPolicy {
     policy(
         "agents",
-        &["CREATE", "UPDATE"],
+        WRITES,
         vec![
             variable(
                 "ephemeral",
@@ -53,7 +59,7 @@ fn agents() -> ValidatingAdmissionPolicy {
                  has(oldObject.metadata.ownerReferences) \
                  && oldObject.metadata.ownerReferences.exists(p, p.uid == o.uid))",
             ),
-            owner_kept(),
+            kept("owner"),
         ],
         vec![
             // LIFE-05
@@ -80,14 +86,26 @@ fn agents() -> ValidatingAdmissionPolicy {
                 "metadata.ownerReferences: only Foundry makes an agent a CodingRun's or a Swarm's own; \
                  leave the reference out",
             ),
-            owner_is_writer(),
+            is_writer("owner"),
         ],
     )
 }
 
 /// A run becomes an agent that acts as the run's owner.
 fn coding_runs() -> ValidatingAdmissionPolicy {
-    policy("codingruns", &["CREATE", "UPDATE"], vec![owner_kept()], vec![owner_is_writer()])
+    policy("codingruns", WRITES, vec![kept("owner")], vec![is_writer("owner")])
+}
+
+/// A swarm becomes agents that act as the swarm's owner.
+// SWARM-02
+fn swarms() -> ValidatingAdmissionPolicy {
+    policy("swarms", WRITES, vec![kept("owner")], vec![is_writer("owner")])
+}
+
+/// Who created a private skill sees it, so nobody gives one to another person.
+// SKILL-06
+fn skills() -> ValidatingAdmissionPolicy {
+    policy("skills", WRITES, vec![kept("createdBy")], vec![is_writer("createdBy")])
 }
 
 /// A Model sends its Secret to an address: whoever may not read the Secret may not have
@@ -95,7 +113,7 @@ fn coding_runs() -> ValidatingAdmissionPolicy {
 fn models() -> ValidatingAdmissionPolicy {
     policy(
         "models",
-        &["CREATE", "UPDATE"],
+        WRITES,
         vec![variable(
             "sentElsewhere",
             "has(object.spec.apiKey) && (request.operation == 'CREATE' \
@@ -104,42 +122,69 @@ fn models() -> ValidatingAdmissionPolicy {
              || has(object.spec.baseUrl) != has(oldObject.spec.baseUrl) \
              || (has(object.spec.baseUrl) && object.spec.baseUrl != oldObject.spec.baseUrl))",
         )],
-        vec![Validation {
-            message_expression: Some(
-                "'spec.apiKey.name: you may not read Secret ' + object.spec.apiKey.name \
-                 + ', so you may not have it sent to a provider; ask for the right to get it'"
-                    .to_owned(),
-            ),
-            ..validation(
-                "!variables.sentElsewhere || authorizer.group('').resource('secrets')\
-                 .namespace(request.namespace).name(object.spec.apiKey.name).check('get').allowed()",
-                "spec.apiKey: you may not read this Secret, so you may not have it sent to a provider; \
-                 ask for the right to get it",
-            )
-        }],
+        vec![secret_is_readable("apiKey", "a provider")],
     )
 }
 
-fn owner_kept() -> Variable {
-    variable(
-        "ownerKept",
-        "request.operation == 'UPDATE' && object.spec.owner == oldObject.spec.owner",
+/// A ToolServer sends its Secret to an address, as a Model does.
+// SPEC-05
+fn tool_servers() -> ValidatingAdmissionPolicy {
+    policy(
+        "toolservers",
+        WRITES,
+        vec![variable(
+            "sentElsewhere",
+            "has(object.spec.authSecret) && (request.operation == 'CREATE' \
+             || !has(oldObject.spec.authSecret) || object.spec.authSecret != oldObject.spec.authSecret \
+             || object.spec.url != oldObject.spec.url)",
+        )],
+        vec![secret_is_readable("authSecret", "a tool server")],
     )
 }
 
-fn owner_is_writer() -> Validation {
+/// `sentElsewhere` asks for the right to get the Secret named in `field`.
+fn secret_is_readable(field: &str, whom: &str) -> Validation {
     Validation {
-        message_expression: Some(
-            "'spec.owner: ' + object.spec.owner + ' is not you, ' + request.userInfo.username \
-             + '; name yourself, or ask for the verb actas on agents'"
-                .to_owned(),
-        ),
+        message_expression: Some(format!(
+            "'spec.{field}.name: you may not read Secret ' + object.spec.{field}.name \
+             + ', so you may not have it sent to {whom}; ask for the right to get it'"
+        )),
         ..validation(
             &format!(
-                "variables.ownerKept || object.spec.owner == request.userInfo.username || {}",
+                "!variables.sentElsewhere || authorizer.group('').resource('secrets')\
+                 .namespace(request.namespace).name(object.spec.{field}.name).check('get').allowed()"
+            ),
+            &format!(
+                "spec.{field}: you may not read this Secret, so you may not have it sent to {whom}; \
+                 ask for the right to get it"
+            ),
+        )
+    }
+}
+
+/// `ownerKept`, of `owner`: an edit that names whom the object named before.
+fn kept(field: &str) -> Variable {
+    variable(
+        &format!("{field}Kept"),
+        &format!("request.operation == 'UPDATE' && object.spec.{field} == oldObject.spec.{field}"),
+    )
+}
+
+/// The person in `field` is kept, or is who writes, or somebody the writer may act for.
+fn is_writer(field: &str) -> Validation {
+    Validation {
+        message_expression: Some(format!(
+            "'spec.{field}: ' + object.spec.{field} + ' is not you, ' + request.userInfo.username \
+             + '; name yourself, or ask for the verb actas on agents'"
+        )),
+        ..validation(
+            &format!(
+                "variables.{field}Kept || object.spec.{field} == request.userInfo.username || {}",
                 allowed(".resource('agents')", "actas")
             ),
-            "spec.owner: is not you; name yourself, or ask for the verb actas on agents",
+            &format!(
+                "spec.{field}: is not you; name yourself, or ask for the verb actas on agents"
+            ),
         )
     }
 }

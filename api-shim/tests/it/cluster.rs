@@ -45,7 +45,7 @@ impl Cluster {
 
     pub async fn create_harness(&self, name: &str) {
         let spec = HarnessSpec {
-            tools: vec!["remember".into(), "recall".into(), "search".into()],
+            tools: ["remember", "recall", "search", "spawn_coding_agent"].map(String::from).into(),
             always_granted: vec!["remember".into(), "recall".into()],
             ..HarnessSpec::default()
         };

@@ -9,12 +9,14 @@ use testenv::{ControlPlane, TestNamespace, control_plane, eventually};
 
 use super::cases::{Kind, dry_run, edited, merge};
 
+mod grants;
+
 const OPERATOR: &str = "system:serviceaccount:default:foundry-operator";
 const API: &str = "system:serviceaccount:default:foundry-api";
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A namespace in which ann may edit, ben is an administrator, and mia may write Models
-/// and nothing else.
+/// and ToolServers and nothing else.
 struct Office {
     control_plane: &'static ControlPlane,
     namespace: TestNamespace,
@@ -27,8 +29,8 @@ impl Office {
         let office = Self { control_plane, namespace };
         office.bind("ann", "ClusterRole", "edit").await;
         office.bind("ben", "ClusterRole", "admin").await;
-        office.role_for_models().await;
-        office.bind("mia", "Role", "models").await;
+        office.role_for_addresses().await;
+        office.bind("mia", "Role", "addresses").await;
         // Bindings and aggregated roles are read from watches, a moment later.
         let own = |user| (Kind::Agent, json!({ "spec": { "owner": user } }));
         office.until_accepted("ann", own("ann")).await;
@@ -47,14 +49,14 @@ impl Office {
         .await;
     }
 
-    async fn role_for_models(&self) {
+    async fn role_for_addresses(&self) {
         self.lay_in(
             "Role",
             &json!({
-                "metadata": { "name": "models" },
+                "metadata": { "name": "addresses" },
                 "rules": [{
                     "apiGroups": ["foundry.flow.life"],
-                    "resources": ["models"],
+                    "resources": ["models", "toolservers"],
                     "verbs": ["create", "update"],
                 }],
             }),
@@ -125,7 +127,7 @@ fn refused(answer: kube::Result<DynamicObject>, says: &str) {
 #[tokio::test]
 async fn nobody_names_another_person_as_owner_without_the_right_to_act_for_them() {
     let office = Office::open().await;
-    for kind in [Kind::Agent, Kind::CodingRun] {
+    for kind in [Kind::Agent, Kind::CodingRun, Kind::Swarm] {
         let of = |owner: &str| json!({ "spec": { "owner": owner } });
         office.create("ann", kind, &of("ann")).await.unwrap();
         refused(
@@ -149,6 +151,22 @@ async fn an_edit_may_keep_an_owner_and_may_not_name_a_third_person() {
         "spec.owner: eve is not you, ann",
     );
     office.edit("ben", Kind::Agent, &agent, &json!({ "spec": { "owner": "eve" } })).await.unwrap();
+}
+
+/// SKILL-06: who created a private skill sees it.
+#[tokio::test]
+async fn nobody_says_that_another_person_created_a_skill() {
+    let office = Office::open().await;
+    let by = |person: &str| json!({ "spec": { "createdBy": person } });
+    office.create("ann", Kind::Skill, &by("ann")).await.unwrap();
+    refused(
+        office.create("ann", Kind::Skill, &by("ben")).await,
+        "spec.createdBy: ben is not you, ann; name yourself, or ask for the verb actas on agents",
+    );
+    office.create("ben", Kind::Skill, &by("ann")).await.unwrap();
+    let skill = office.existing(Kind::Skill, &by("ben")).await;
+    let text = json!({ "spec": { "instructions": "Read it twice." } });
+    office.edit("ann", Kind::Skill, &skill, &text).await.unwrap();
 }
 
 fn ephemeral() -> Value {
@@ -251,5 +269,32 @@ async fn nobody_has_a_secret_sent_to_a_provider_that_they_may_not_read_themselve
         json!({ "spec": { "provider": "anthropic" } }),
     ] {
         refused(office.edit("mia", Kind::Model, &model, &elsewhere).await, REFUSED);
+    }
+}
+
+/// SPEC-05
+#[tokio::test]
+async fn nobody_has_a_secret_sent_to_a_tool_server_that_they_may_not_read_themselves() {
+    const REFUSED: &str = "spec.authSecret.name: you may not read Secret library, so you may not \
+                           have it sent to a tool server; ask for the right to get it";
+    let office = Office::open().await;
+    let secret = json!({ "spec": { "authSecret": { "name": "library", "key": "token" } } });
+    refused(office.create("mia", Kind::ToolServer, &secret).await, REFUSED);
+    office.create("mia", Kind::ToolServer, &json!({})).await.unwrap();
+    office.create("ann", Kind::ToolServer, &secret).await.unwrap();
+
+    let open = office.existing(Kind::ToolServer, &json!({ "metadata": { "name": "open" } })).await;
+    refused(office.edit("mia", Kind::ToolServer, &open, &secret).await, REFUSED);
+    let server = office.existing(Kind::ToolServer, &secret).await;
+    for harmless in
+        [json!({ "spec": { "write": true } }), json!({ "spec": { "authSecret": null } })]
+    {
+        office.edit("mia", Kind::ToolServer, &server, &harmless).await.unwrap();
+    }
+    for elsewhere in [
+        json!({ "spec": { "url": "https://mia.example/mcp" } }),
+        json!({ "spec": { "authSecret": { "key": "other" } } }),
+    ] {
+        refused(office.edit("mia", Kind::ToolServer, &server, &elsewhere).await, REFUSED);
     }
 }

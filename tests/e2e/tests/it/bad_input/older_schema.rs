@@ -26,9 +26,13 @@ fn odd_ones() -> [(&'static str, Value); 4] {
         spec[field] = value;
         json!({ "spec": spec })
     };
+    // Admission reads the tools of an agent whose Harness is there, and lets in none that it
+    // cannot read.
+    let mut wrong_type = with("tools", json!("all of them"));
+    wrong_type["spec"]["harness"] = json!("of-another-time");
     [
         ("wrong-word", with("desiredState", json!("dancing"))),
-        ("wrong-type", with("tools", json!("all of them"))),
+        ("wrong-type", wrong_type),
         ("nobodys", json!({"spec": {"harness": "agent-v1"}})),
         ("wrong-status", json!({"spec": spec, "status": {"startNumber": "many"}})),
     ]
