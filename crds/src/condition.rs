@@ -301,11 +301,13 @@ pub fn reference() -> String {
          ```console\n\
          $ kubectl wait --for=condition=Ready agent/scout\n\
          $ kubectl wait --for=jsonpath='{.status.phase}'=AwaitingApproval codingrun/fix-greeting\n\
-         $ kubectl wait --for=condition=Complete codingrun/fix-greeting\n\
+         $ kubectl wait --for=condition=Complete codingrun/fix-greeting swarm/survey\n\
+         $ kubectl wait --for=condition=Ready toolserver/library skill/review model/gpt-5-mini harness/agent-v1\n\
          ```\n\n\
          A CodingRun is judged like a Job: Ready once its agent's workload is there, then \
          `Complete`; one that ended otherwise is `Stalled`, or Ready again when somebody stopped \
-         it. The REASON column of `kubectl get codingruns -o wide` is that of `Complete`.\n\n\
+         it. So is a Swarm, by its members. The REASON column of `kubectl get codingruns,swarms -o wide` \
+         is that of `Complete`.\n\n\
          ## Types\n\n\
          | type | on | when `True` |\n|-|-|-|\n",
     );
