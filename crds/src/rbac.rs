@@ -112,11 +112,7 @@ fn operator_rules() -> Vec<PolicyRule> {
             resource_names: Some(vec![HARNESS_SERVICE_ACCOUNT.to_owned()]),
             ..rule("", &["serviceaccounts/token"], &["create"])
         },
-        rule(GROUP, &["skills", "toolservers"], READ),
-        rule(GROUP, &["skills/status", "toolservers/status"], &["patch"]),
-        // Versions of agents are made and deleted, and never changed (SPEC-01).
-        rule("apps", &["controllerrevisions"], &["list", "watch", "create", "delete"]),
-        // A Model is Ready when its Secret has its key: by name, never by list.
+        // A Model and a ToolServer are Ready when their Secret has its key: by name, never by list.
         rule("", &["secrets"], &["get"]),
         rule("events.k8s.io", &["events"], &["create", "patch"]),
     ]

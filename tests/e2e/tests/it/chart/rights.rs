@@ -97,10 +97,10 @@ fn used(account: &str, request: &Request) -> Rights {
     if creates {
         rights.insert(right(account, request, "create"));
     }
-    // The admission policies ask for these two, and the log does not tell of it: agents and
-    // runs of the scene have an owner who is not the writer, and the operator's agents end.
+    // The admission policies ask for these two, and the log does not tell of it: agents, runs
+    // and swarms of the scene have an owner who is not the writer, and the operator's agents end.
     let group = request.group.as_str();
-    if creates && ["agents", "codingruns"].contains(&request.resource.as_str()) {
+    if creates && ["agents", "codingruns", "swarms"].contains(&request.resource.as_str()) {
         rights.insert(spelt(account, "actas", group, "agents", &request.namespace));
         if account == OPERATOR {
             rights.insert(spelt(account, "create", group, "agents/ephemeral", &request.namespace));

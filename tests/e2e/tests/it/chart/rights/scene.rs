@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foundry_client::{Client, StaticToken};
-use foundry_crds::{Agent, CodingRun, Harness, Model, Skill, ToolServer, meta, yaml};
+use foundry_crds::{Agent, CodingRun, Harness, Model, Skill, Swarm, ToolServer, meta, yaml};
 use k8s_openapi::api::apps::v1::{ControllerRevision, Deployment};
 use k8s_openapi::api::authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::batch::v1::Job;
@@ -28,6 +28,11 @@ const NAMESPACE: &str = "foundry-agents";
 const PERSON: &str = "ann";
 /// The agent that is there to stay.
 const LEAD: &str = "lead";
+/// The swarm that is started for it.
+const SWARM: &str = "survey";
+/// A text, and a server of tools, that agents can be given.
+const SKILL: &str = "greeting";
+const TOOLS: &str = "library";
 /// How long the system may take for anything.
 const DEADLINE: Duration = Duration::from_mins(2);
 /// How long operator and API may take to leave.
@@ -75,8 +80,10 @@ impl<'a> Scene<'a> {
     /// Everything once, and then operator and API leave, so that their watches end.
     pub async fn play(mut self) {
         self.an_agent_lives().await;
-        self.versions_come_and_go().await;
         let run = self.a_run_goes_its_way().await;
+        self.a_swarm_goes_its_way().await;
+        self.agents_can_be_given_texts_and_tools().await;
+        self.versions_are_kept_as_many_as_wanted().await;
         self.somebody_scales_the_agent_away().await;
         self.objects_of_another_release_are_met(&run).await;
         self.the_agent_rests_and_begins_again().await;
@@ -112,28 +119,6 @@ impl<'a> Scene<'a> {
         assert!(answer.status().is_success(), "{}", answer.text().await.unwrap());
     }
 
-    /// SPEC-01: of an agent that is edited twice, one earlier version is kept.
-    async fn versions_come_and_go(&self) {
-        let agent = json!({
-            "apiVersion": "foundry.flow.life/v1alpha1", "kind": "Agent",
-            "metadata": {"name": "wise"},
-            "spec": {
-                "owner": PERSON, "harness": "agent-v1", "activation": "onDemand",
-                "revisionHistoryLimit": 1,
-            },
-        });
-        self.create::<Agent>(from(agent)).await;
-        for number in 1..=3 {
-            self.until::<Agent>("wise", "the edit counts", |agent| {
-                agent["status"]["startNumber"] == number
-            })
-            .await;
-            let edit = json!({"spec": {"instructions": format!("Watch {number}.")}});
-            self.change::<Agent>("wise", edit).await;
-        }
-        self.until_gone::<ControllerRevision>("foundry-agent-wise-1").await;
-    }
-
     /// ROUTE-14: an agent spawns a run; its pod reports; its bounds change; it is stopped.
     async fn a_run_goes_its_way(&self) -> String {
         let (lead, _) = self.pod_of(LEAD).await;
@@ -161,6 +146,85 @@ impl<'a> Scene<'a> {
         run
     }
 
+    /// SWARM-01, SWARM-04: a person starts a swarm for an agent, looks at it, and dismisses it.
+    async fn a_swarm_goes_its_way(&self) {
+        let token = self.stack.token(PERSON, &["member"]).await.unwrap();
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        let url = |path: &str| format!("{}/v1/{path}", self.stack.api_url());
+        let swarm = json!({
+            "id": SWARM, "goal": "One page on who lives here.",
+            "members": [
+                {"name": "list", "instructions": "List them.", "harness_id": "agent-v1"},
+            ],
+        });
+        let of_lead = url(&format!("agents/{LEAD}/swarms"));
+        let calls = [
+            http.post(of_lead).json(&swarm),
+            http.get(url(&format!("swarms/{SWARM}"))),
+            http.post(url(&format!("swarms/{SWARM}/dismiss"))),
+        ];
+        let member = format!("{SWARM}-list");
+        for (number, call) in calls.into_iter().enumerate() {
+            let answer = call.bearer_auth(&token).send().await.unwrap();
+            assert!(answer.status().is_success(), "{number}: {}", answer.text().await.unwrap());
+            self.until::<Agent>(&member, "the member has its agent", |_| true).await;
+        }
+        self.until::<Agent>(&member, "it is expired", |agent| {
+            agent["spec"]["lifecycle"] == "expired"
+        })
+        .await;
+        self.until::<Swarm>(SWARM, "it is dismissed", |swarm| {
+            swarm["status"]["phase"] == "Dismissed"
+        })
+        .await;
+    }
+
+    /// SPEC-05: what a tool server says, the API asks; whether it is there, the operator.
+    async fn agents_can_be_given_texts_and_tools(&self) {
+        let spec = from(json!({
+            "description": "How we greet.", "createdBy": PERSON, "instructions": "Be brief.",
+        }));
+        self.create(Skill::new(SKILL, spec)).await;
+        self.until::<Skill>(SKILL, "it is looked at", is_ready).await;
+        let url = format!("{}/mcp", self.stack.model_url());
+        self.create(ToolServer::new(TOOLS, from(json!({ "url": url })))).await;
+        self.until::<ToolServer>(TOOLS, "it is looked at", is_ready).await;
+        self.until::<ToolServer>(TOOLS, "the API has asked it", |server| {
+            server["status"]["reported"]["reachable"].is_boolean()
+        })
+        .await;
+    }
+
+    /// SPEC-01: each edit is a version, and those beyond the limit go.
+    async fn versions_are_kept_as_many_as_wanted(&self) {
+        let revisions: Api<ControllerRevision> = self.objects();
+        let of_lead = ListParams::default().labels(&format!("{}={LEAD}", meta::label::AGENT));
+        let kept = || async {
+            let found = revisions.list(&of_lead).await.map_err(|error| error.to_string())?;
+            Ok::<Vec<i64>, String>(found.items.into_iter().map(|it| it.revision).collect())
+        };
+        let first = eventually("the first version is stored", DEADLINE, || async {
+            kept().await?.into_iter().min().ok_or_else(|| "none".to_owned())
+        })
+        .await;
+        for number in 1..=3 {
+            let words = format!("Watch, as version {number} says.");
+            let edit = json!({"spec": {"instructions": words, "revisionHistoryLimit": 1}});
+            self.change::<Agent>(LEAD, edit).await;
+            eventually("the edit is a version", DEADLINE, || async {
+                let kept = kept().await?;
+                let newest = kept.iter().max().copied().unwrap_or_default();
+                if newest >= first + number { Ok(()) } else { Err(format!("{kept:?}")) }
+            })
+            .await;
+        }
+        eventually("the first version is dropped", DEADLINE, || async {
+            let kept = kept().await?;
+            if kept.contains(&first) { Err(format!("{kept:?}")) } else { Ok(()) }
+        })
+        .await;
+    }
+
     /// What somebody else changes on a workload is put back.
     async fn somebody_scales_the_agent_away(&self) {
         let deployment = format!("foundry-agent-{LEAD}");
@@ -177,8 +241,9 @@ impl<'a> Scene<'a> {
         self.odd::<CodingRun>(run).await;
         self.odd::<Harness>("agent-v1").await;
         self.odd::<Model>("gpt-5-mini").await;
-        self.odd::<Skill>("style").await;
-        self.odd::<ToolServer>("crm").await;
+        self.odd::<Skill>(SKILL).await;
+        self.odd::<Swarm>(SWARM).await;
+        self.odd::<ToolServer>(TOOLS).await;
     }
 
     /// Told twice, what happens is one event that counts.
