@@ -311,20 +311,6 @@ impl<'a> Scene<'a> {
             self.until::<Harness>(harness, "it is looked at", is_ready).await;
         }
         self.until::<Model>("gpt-5-mini", "its Secret is found", is_ready).await;
-        let resource = |kind: &str, name: &str, spec: Value| {
-            json!({
-                "apiVersion": "foundry.flow.life/v1alpha1", "kind": kind,
-                "metadata": {"name": name}, "spec": spec,
-            })
-        };
-        let style = json!({
-            "description": "How we write.", "createdBy": PERSON, "instructions": "Be brief.",
-        });
-        self.create::<Skill>(from(resource("Skill", "style", style))).await;
-        let crm = json!({"url": "https://mcp.example/mcp"});
-        self.create::<ToolServer>(from(resource("ToolServer", "crm", crm))).await;
-        self.until::<Skill>("style", "it is looked at", is_ready).await;
-        self.until::<ToolServer>("crm", "it is looked at", is_ready).await;
     }
 
     /// The API as the pod of an agent calls it, with a token bound to that pod.
