@@ -8,6 +8,7 @@ mod report;
 mod serve;
 mod work;
 
+pub mod corepack;
 pub mod process;
 pub mod settings;
 pub mod tokens;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::Parser;
+use foundry_coding::platform::corepack;
 use foundry_coding::platform::process::{self, Exit, Ground, Parts};
 use foundry_coding::platform::settings::Settings;
 use foundry_coding::platform::tokens::{self, Tokens};
@@ -85,9 +86,9 @@ fn parts(settings: Settings, tokens: Tokens, clock: Clock) -> Result<Parts, Prog
         ground: Ground {
             ssh_dir,
             denied,
+            environment: corepack::with_writable_home(std::env::vars_os().collect(), &home),
             home,
             temporary,
-            environment: std::env::vars_os().collect(),
             github_host,
             github_api_url,
             tokens,
