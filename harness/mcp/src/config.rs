@@ -66,7 +66,7 @@ pub struct Server {
 impl Server {
     /// A server reached over Streamable HTTP.
     pub fn http(name: impl Into<String>, url: Url) -> Self {
-        let reach = Reach::Http(Http { url, headers: Vec::new() });
+        let reach = Reach::Http(Http { url, headers: Vec::new(), addresses: Addresses::Any });
         Self { name: name.into(), reach, trust_read_only: false }
     }
 
@@ -101,6 +101,17 @@ impl Server {
     pub fn header(mut self, name: HeaderName, value: SecretString) -> Self {
         match &mut self.reach {
             Reach::Http(http) => http.headers.push((name, value)),
+            Reach::Stdio(_) => {}
+        }
+        self
+    }
+
+    /// The same server, never looked for at an address that only this machine and its cloud
+    /// serve: for whoever connects on somebody else's word. A child has no address.
+    #[must_use]
+    pub fn not_the_machines(mut self) -> Self {
+        match &mut self.reach {
+            Reach::Http(http) => http.addresses = Addresses::NotTheMachines,
             Reach::Stdio(_) => {}
         }
         self
@@ -152,6 +163,18 @@ pub struct Http {
     pub url: Url,
     /// Sent with each request. All values are kept as secrets are.
     pub headers: Vec<(HeaderName, SecretString)>,
+    /// Where it may be.
+    pub addresses: Addresses,
+}
+
+/// Which addresses a server may have, whatever its URL names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addresses {
+    /// All of them.
+    Any,
+    /// All but those that only the machine itself and its cloud serve, such as the one that
+    /// hands out a cloud machine's credentials.
+    NotTheMachines,
 }
 
 impl Http {
@@ -181,10 +204,11 @@ impl Http {
 
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { url: _, headers } = self;
+        let Self { url: _, headers, addresses } = self;
         f.debug_struct("Http")
             .field("url", &self.place())
             .field("headers", &headers.iter().map(|(name, _)| name).collect::<Vec<_>>())
+            .field("addresses", addresses)
             .finish()
     }
 }

@@ -1,6 +1,8 @@
 //! Streamable HTTP: one client a server, and what of its answers says that a session is
 //! dead.
 
+mod addresses;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +19,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use tokio::time::Instant;
 
-use crate::config::Http;
+use crate::config::{Addresses, Http};
 use crate::redact::Redactor;
 
 /// A host that does not accept a connection by then is down.
@@ -93,6 +95,11 @@ pub(crate) fn transport(
     if http.url.scheme() == "http" {
         // Redirects are off, so this client never speaks TLS: the system's roots stay unread.
         builder = builder.tls_certs_only(std::iter::empty());
+    }
+    if http.addresses == Addresses::NotTheMachines {
+        addresses::check(&http.url)?;
+        // A proxy would look the name up itself.
+        builder = builder.dns_resolver(Arc::new(addresses::Checked)).no_proxy();
     }
     let inner = builder
         .build()

@@ -40,6 +40,7 @@ mod session;
 mod stdio;
 mod unasked;
 
-pub use config::{ConfigError, Environment, Http, Reach, Server, Servers, Stdio};
+pub use config::{Addresses, ConfigError, Environment, Http, Reach, Server, Servers, Stdio};
 pub use connections::Connections;
+pub use foundry_kernel::{Effect, Tool};
 pub use options::{Children, Options, Problem};

@@ -11,7 +11,7 @@ use url::Url;
 
 use super::environment::ExpandError;
 use super::secret::{hide_of, is_secret};
-use super::{Environment, Http, Reach, Server, Servers, Stdio};
+use super::{Addresses, Environment, Http, Reach, Server, Servers, Stdio};
 
 /// Longest name of a server; names of tools carry it.
 const NAME_LIMIT: usize = 128;
@@ -226,7 +226,7 @@ fn http(name: &str, url: &str, entry: &Entry, host: &Environment) -> Result<Http
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
         return Err(wrong("url: give an absolute http or https URL".to_owned()));
     }
-    let mut http = Http { url, headers: Vec::new() };
+    let mut http = Http { url, headers: Vec::new(), addresses: Addresses::Any };
     for (header, text) in &entry.headers {
         let place = || format!("headers.{header}");
         let value = host.expand(text).map_err(|source| ConfigError::Expand {
