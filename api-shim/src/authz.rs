@@ -6,7 +6,7 @@ mod audit;
 mod policy;
 mod role;
 
-use foundry_crds::{Agent, AgentSpec, CodingRun};
+use foundry_crds::{Agent, AgentSpec, CodingRun, agent::Lifetime};
 
 pub use self::{
     action::{Action, Scope},
@@ -93,6 +93,20 @@ impl Authorizer {
             Ok(lineage) => self.decide_agent(caller, Action::ReadAgent, id, &lineage).allowed,
             Err(_) => false,
         }
+    }
+
+    /// The persistent agent at the top of this agent's parents; none for a persistent
+    /// agent itself, and for one that a person's run made (LIFE-18).
+    pub async fn persistent_above(
+        &self,
+        cluster: &Cluster,
+        workspace: &str,
+        agent: &Agent,
+    ) -> Option<Agent> {
+        let lineage = lineage(cluster, Parents::Read, workspace, agent).await.ok()?;
+        let is_above = !lineage.ancestors.is_empty();
+        let persists = lineage.top.spec.lifetime() == Lifetime::Persistent;
+        Some(lineage.top).filter(|_| is_above && persists)
     }
 
     /// Decides to read a coding run of the caller's workspace.

@@ -11,6 +11,7 @@ mod it {
     mod cluster;
     mod coding;
     mod documents;
+    mod ended;
     mod http;
     mod identity;
     mod inbox;

@@ -39,16 +39,19 @@ pub struct Wake {
     pub message_id: Option<String>,
     /// The thread of that message.
     pub thread_id: Option<String>,
+    /// The ephemeral agent it was for, when that one is over (LIFE-18).
+    pub addressed_to: Option<String>,
     /// When it was recorded.
     pub created_at: Timestamp,
 }
 
-const INSERT: &str = "\
+pub(crate) const INSERT: &str = "\
     INSERT INTO agent_inbox \
-    (namespace, agent, id, source, text, message_id, thread_id, idempotency_key, created_at) \
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
+    (namespace, agent, id, source, text, message_id, thread_id, idempotency_key, created_at, \
+        addressed_to) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
     ON CONFLICT (namespace, agent, idempotency_key) DO UPDATE SET source = agent_inbox.source \
-    RETURNING id, source, text, message_id, thread_id, created_at";
+    RETURNING id, source, text, message_id, thread_id, addressed_to, created_at";
 const PENDING: &str = "\
     SELECT COUNT(*) FROM (SELECT 1 AS one FROM agent_inbox \
         WHERE namespace = $1 AND agent = $2 AND acknowledged_at IS NULL AND leased_until <= $3 \
@@ -60,22 +63,23 @@ const CLAIM_POSTGRES: &str = "\
         ORDER BY created_at, id LIMIT $5 FOR UPDATE SKIP LOCKED) \
     UPDATE agent_inbox SET leased_until = $4 FROM due \
     WHERE agent_inbox.namespace = $1 AND agent_inbox.agent = $2 AND agent_inbox.id = due.id \
-    RETURNING agent_inbox.id, source, text, message_id, thread_id, created_at";
+    RETURNING agent_inbox.id, source, text, message_id, thread_id, addressed_to, created_at";
 // SQLite has one writer, and this is it.
 const CLAIM_SQLITE: &str = "\
     UPDATE agent_inbox SET leased_until = $4 \
     WHERE namespace = $1 AND agent = $2 AND id IN (SELECT id FROM agent_inbox \
         WHERE namespace = $1 AND agent = $2 AND acknowledged_at IS NULL AND leased_until <= $3 \
         ORDER BY created_at, id LIMIT $5) \
-    RETURNING id, source, text, message_id, thread_id, created_at";
+    RETURNING id, source, text, message_id, thread_id, addressed_to, created_at";
 
 #[derive(sqlx::FromRow)]
-struct WakeRow {
+pub(crate) struct WakeRow {
     id: String,
     source: String,
     text: Option<String>,
     message_id: Option<String>,
     thread_id: Option<String>,
+    addressed_to: Option<String>,
     created_at: i64,
 }
 
@@ -89,6 +93,7 @@ impl TryFrom<WakeRow> for Wake {
             text: row.text,
             message_id: row.message_id,
             thread_id: row.thread_id,
+            addressed_to: row.addressed_to,
             created_at: instant(row.created_at)?,
         })
     }
@@ -103,19 +108,18 @@ impl Store {
         wake: &NewWake,
         now: Timestamp,
     ) -> Result<Wake, Error> {
-        let text =
-            |field: &Option<String>| field.as_deref().map(|text| storable(text).into_owned());
         let row: WakeRow = write!(self, "record wake", transaction => {
             sqlx::query_as(INSERT)
                 .bind(&key.namespace)
                 .bind(&key.agent)
                 .bind(new_id(now))
                 .bind(storable(&wake.source))
-                .bind(text(&wake.text))
-                .bind(text(&wake.message_id))
-                .bind(text(&wake.thread_id))
-                .bind(text(&wake.idempotency_key))
+                .bind(stored(wake.text.as_ref()))
+                .bind(stored(wake.message_id.as_ref()))
+                .bind(stored(wake.thread_id.as_ref()))
+                .bind(stored(wake.idempotency_key.as_ref()))
                 .bind(now.as_microsecond())
+                .bind(None::<String>)
                 .fetch_one(&mut *transaction)
                 .await
                 .map_err(|source| Error::statement("record wake", source))?
@@ -166,6 +170,11 @@ impl Store {
             .fetch_one(pool))?;
         Ok(pending > 0)
     }
+}
+
+/// A field as the databases hold it.
+pub(crate) fn stored(field: Option<&String>) -> Option<String> {
+    field.map(|text| storable(text).into_owned())
 }
 
 /// Microseconds at which a lease taken now ends.

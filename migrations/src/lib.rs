@@ -25,6 +25,7 @@ mod signing_key;
 mod sqlite;
 mod store;
 mod text;
+mod thread;
 mod tool;
 mod usage;
 

@@ -33,10 +33,11 @@ const FORGET_PLAN: &str = "\
     UPDATE agent_log_head SET plan_document_id = NULL WHERE namespace = $1 AND agent = $2 \
     AND NOT EXISTS (SELECT 1 FROM agent_log WHERE namespace = $1 AND agent = $2 \
         AND kind = 'plan' AND recorded_at >= $3)";
-const DELETE_ROWS: [&str; 9] = [
+const DELETE_ROWS: [&str; 10] = [
     "DELETE FROM agent_log WHERE namespace = $1 AND agent = $2 AND recorded_at < $3",
     "DELETE FROM agent_memory WHERE namespace = $1 AND agent = $2 AND created_at < $3",
     "DELETE FROM agent_inbox WHERE namespace = $1 AND agent = $2 AND created_at < $3",
+    "DELETE FROM agent_thread WHERE namespace = $1 AND agent = $2 AND linked_at < $3",
     "DELETE FROM agent_run WHERE namespace = $1 AND agent = $2 AND started_at < $3",
     "DELETE FROM agent_heartbeat WHERE namespace = $1 AND agent = $2 AND at < $3",
     "DELETE FROM coding_task WHERE namespace = $1 AND agent = $2 AND updated_at < $3",

@@ -23,6 +23,8 @@ mod outbox;
 mod question;
 #[path = "it/retention.rs"]
 mod retention;
+#[path = "it/thread.rs"]
+mod thread;
 #[path = "it/tool.rs"]
 mod tool;
 #[path = "it/usage.rs"]

@@ -13,7 +13,8 @@ pub fn router() -> OpenApiRouter<App> {
 }
 
 fn wake(row: foundry_store::Wake) -> Result<Wake, Problem> {
-    let foundry_store::Wake { id, source, text, message_id, thread_id, created_at } = row;
+    let foundry_store::Wake { id, source, text, message_id, thread_id, addressed_to, created_at } =
+        row;
     let id = id.parse().map_err(|_| Problem::bug("a wake's id is no UUID"))?;
-    Ok(Wake { id, source, text, message_id, thread_id, created_at })
+    Ok(Wake { id, source, text, message_id, thread_id, addressed_to, created_at })
 }

@@ -125,6 +125,7 @@ impl FakeApi {
             text: Some(text.to_owned()),
             message_id: None,
             thread_id: None,
+            addressed_to: None,
             created_at: Timestamp::UNIX_EPOCH,
         });
         drop(state);

@@ -126,11 +126,21 @@ pub fn woken_by(wake: &Wake) -> String {
         .into_iter()
         .filter_map(|(what, id)| Some(format!(" It is about {what} {}.", id.as_ref()?)))
         .collect::<String>();
+    let instead = match &wake.addressed_to {
+        Some(agent) => {
+            format!(" It was for {agent}, an agent under you that is over; answer in its place.")
+        }
+        None => String::new(),
+    };
     let said = match &wake.text {
         Some(text) => format!("\nWhat was said:\n{}", text.trim()),
         None => String::new(),
     };
-    format!("You were woken at {} by {}.{about}{said}", instant(wake.created_at), wake.source)
+    format!(
+        "You were woken at {} by {}.{about}{instead}{said}",
+        instant(wake.created_at),
+        wake.source
+    )
 }
 
 #[cfg(test)]

@@ -21,6 +21,10 @@ pub struct Wake {
     /// Thread this is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<String>,
+    /// Ephemeral agent that it was for, which is over; the one that has it now is at the
+    /// top of that agent's parents (LIFE-18).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub addressed_to: Option<String>,
     /// When it was recorded.
     pub created_at: Timestamp,
 }

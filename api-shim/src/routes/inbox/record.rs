@@ -5,13 +5,17 @@ use axum::{
     extract::{Path, State},
 };
 use foundry_client::{Problem as ProblemDocument, RecordWake, Wake};
-use foundry_store::NewWake;
+use foundry_crds::{Agent, agent::Lifetime};
+use foundry_store::{AgentKey, NewWake};
 use http::StatusCode;
+use kube::ResourceExt;
 
 use crate::{
+    agents,
     app::App,
     authz::Action,
     extract::{Caller, Payload},
+    identity::Actor,
     problem::Problem,
 };
 
@@ -21,7 +25,9 @@ const MAX_WORD: usize = 200;
 const MAX_TEXT: usize = 64 * 1024;
 
 /// Records a wake. It is kept whether the agent runs or not (LIFE-17), until a run
-/// record names it.
+/// record names it. An ephemeral agent that is over is not brought back: its wake goes to
+/// the persistent agent at the top of its parents, and so does every later one of its
+/// threads, also when the ephemeral agent is deleted (LIFE-18).
 #[utoipa::path(
     post, path = "/v1/agents/{id}/inbox", tag = "inbox",
     params(("id" = String, Path, description = "the agent")),
@@ -38,14 +44,73 @@ pub async fn record_wake(
     Path(id): Path<String>,
     payload: Payload,
 ) -> Result<(StatusCode, Json<Wake>), Problem> {
-    let key = app.authorize_rows(&caller, Action::RecordWake, &id).await?;
+    let (wake, above) = match app.authorize_agent(&caller, Action::RecordWake, &id).await {
+        Ok(agent) => (read(&payload)?, in_its_place(&app, &caller, agent).await?),
+        Err(problem) if problem.status() == StatusCode::NOT_FOUND => {
+            linked(&app, &caller, &id, &payload).await?.ok_or(problem)?
+        }
+        Err(problem) => return Err(problem),
+    };
+    let (key, now) = (AgentKey::new(&caller.0.workspace, &id), app.clock.now());
+    let recorded = match above {
+        None => {
+            let recorded = app.store.record_wake(&key, &wake, now).await?;
+            app.bells.ring(&key);
+            recorded
+        }
+        Some(above) => {
+            let recorded = app.store.hand_on_wake(&key, &above, &wake, now).await?;
+            app.bells.ring(&AgentKey::new(&caller.0.workspace, above));
+            recorded
+        }
+    };
+    Ok((StatusCode::CREATED, Json(super::wake(recorded)?)))
+}
+
+/// The agent that gets the wakes of this one, when this one is over.
+async fn in_its_place(app: &App, caller: &Caller, agent: Agent) -> Result<Option<String>, Problem> {
+    if agent.spec.lifetime() == Lifetime::Persistent {
+        return Ok(None);
+    }
+    // What the cache has may be older than the agent's end.
+    let workspace = &caller.0.workspace;
+    let agent = app.cluster.read_agent(workspace, &agent.name_any()).await?;
+    if !agents::is_over(&agent) {
+        return Ok(None);
+    }
+    let above = app.authorizer.persistent_above(&app.cluster, workspace, &agent).await;
+    // Whoever speaks to an agent of its own that is over does not wake itself by it.
+    let own = match &caller.0.actor {
+        Actor::Agent { id, .. } => Some(id),
+        Actor::Person { .. } | Actor::Service { .. } => None,
+    };
+    Ok(above.map(|above| above.name_any()).filter(|above| Some(above) != own))
+}
+
+/// A wake for an agent that is deleted, and the agent that its thread was linked to; a
+/// caller who may not wake that one learns nothing of it.
+async fn linked(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    payload: &Payload,
+) -> Result<Option<(NewWake, Option<String>)>, Problem> {
+    let Ok(wake) = read(payload) else { return Ok(None) };
+    let Some(thread) = &wake.thread_id else { return Ok(None) };
+    let key = AgentKey::new(&caller.0.workspace, id);
+    let Some(above) = app.store.thread_holder(&key, thread).await? else { return Ok(None) };
+    match app.authorize_agent(caller, Action::RecordWake, &above).await {
+        Ok(_) => Ok(Some((wake, Some(above)))),
+        Err(problem) if problem.status().is_client_error() => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+fn read(payload: &Payload) -> Result<NewWake, Problem> {
     let request: RecordWake = payload.parse()?;
     check(&request)?;
     let RecordWake { source, text, message_id, thread_id, idempotency_key } = request;
-    let wake = NewWake { source, text, message_id, thread_id, idempotency_key };
-    let recorded = app.store.record_wake(&key, &wake, app.clock.now()).await?;
-    app.bells.ring(&key);
-    Ok((StatusCode::CREATED, Json(super::wake(recorded)?)))
+    Ok(NewWake { source, text, message_id, thread_id, idempotency_key })
 }
 
 fn check(request: &RecordWake) -> Result<(), Problem> {

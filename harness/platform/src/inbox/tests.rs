@@ -229,11 +229,19 @@ fn a_wake_tells_who_woke_the_agent_and_what_was_said() {
         text: Some(" Please look. \n".to_owned()),
         message_id: Some("m1".to_owned()),
         thread_id: None,
+        addressed_to: None,
         created_at: Timestamp::UNIX_EPOCH,
     };
     assert_eq!(
         woken_by(&wake),
         "You were woken at 1970-01-01T00:00:00Z by mail. It is about message m1.\n\
          What was said:\nPlease look."
+    );
+    let handed_on = Wake { addressed_to: Some("scout-mapper".to_owned()), text: None, ..wake };
+    assert_eq!(
+        woken_by(&handed_on),
+        "You were woken at 1970-01-01T00:00:00Z by mail. It is about message m1. \
+         It was for scout-mapper, an agent under you that is over; answer in its place.",
+        "LIFE-18"
     );
 }
