@@ -116,6 +116,11 @@ impl AppState {
         Ok(agent)
     }
 
+    /// Names of a workspace's tool servers.
+    pub fn tool_servers(&self, workspace: &str) -> Vec<String> {
+        self.cluster.tool_servers.select(workspace, |server| server.metadata.name.clone())
+    }
+
     /// Decides an action on an agent whose rows are meant.
     pub async fn authorize_rows(
         &self,
@@ -165,6 +170,7 @@ fn routes() -> (Router<App>, utoipa::openapi::OpenApi) {
         .merge(routes::runs::router())
         .merge(routes::memories::router())
         .merge(routes::coding_runs::router())
+        .merge(routes::swarms::router())
         .merge(routes::questions::router())
         .merge(routes::queue_errors::router())
         .merge(routes::catalog::router())

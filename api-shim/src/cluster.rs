@@ -8,7 +8,7 @@ mod watch;
 
 use std::{fmt::Debug, future::Future, sync::Arc, time::Duration};
 
-use foundry_crds::{Agent, CodingRun, Harness, Model};
+use foundry_crds::{Agent, CodingRun, Harness, Model, Swarm, ToolServer};
 use k8s_openapi::{
     NamespaceResourceScope,
     api::{
@@ -66,6 +66,10 @@ pub struct Cluster {
     pub harnesses: Cache<Harness>,
     /// Coding runs of every workspace.
     pub coding_runs: Cache<CodingRun>,
+    /// Swarms of every workspace.
+    pub swarms: Cache<Swarm>,
+    /// Tool servers of every workspace.
+    pub tool_servers: Cache<ToolServer>,
 }
 
 impl Cluster {
@@ -83,6 +87,8 @@ impl Cluster {
             models: Cache::start(&client, &namespaces, tasks, shutdown, None),
             harnesses: Cache::start(&client, &namespaces, tasks, shutdown, None),
             coding_runs: Cache::start(&client, &namespaces, tasks, shutdown, None),
+            swarms: Cache::start(&client, &namespaces, tasks, shutdown, None),
+            tool_servers: Cache::start(&client, &namespaces, tasks, shutdown, None),
             client,
             namespaces,
         })
@@ -94,6 +100,8 @@ impl Cluster {
         self.models.ready().await;
         self.harnesses.ready().await;
         self.coding_runs.ready().await;
+        self.swarms.ready().await;
+        self.tool_servers.ready().await;
     }
 
     /// The kinds whose list is not whole yet.
@@ -103,6 +111,8 @@ impl Cluster {
             ("models", self.models.is_ready()),
             ("harnesses", self.harnesses.is_ready()),
             ("codingruns", self.coding_runs.is_ready()),
+            ("swarms", self.swarms.is_ready()),
+            ("toolservers", self.tool_servers.is_ready()),
         ]
         .into_iter()
         .filter_map(|(kind, ready)| (!ready).then_some(kind))

@@ -23,7 +23,9 @@ mod reported;
 mod request_id;
 mod routes;
 pub mod serve;
+mod spawned;
 mod store_error;
+mod swarms;
 mod sweep;
 pub mod telemetry;
 

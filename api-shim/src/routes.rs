@@ -12,6 +12,7 @@ pub mod questions;
 pub mod queue_errors;
 pub mod relay;
 pub mod runs;
+pub mod swarms;
 pub mod system;
 
 /// Rows given when a request names no limit.

@@ -24,5 +24,6 @@ mod it {
     mod reported;
     mod repository;
     mod spawn;
+    mod swarms;
     mod verbs;
 }

@@ -4,6 +4,7 @@ mod agents;
 mod catalog;
 mod coding;
 mod reports;
+mod swarms;
 
 use std::{fmt, sync::Arc, time::Duration};
 

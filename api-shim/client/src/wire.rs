@@ -12,6 +12,7 @@ mod log;
 mod memory;
 mod problem;
 mod run;
+mod swarm;
 
 pub use agent::{
     Activation, AgentPage, AgentState, AgentView, CreateAgent, DesiredState, EditAgent, Lifetime,
@@ -31,6 +32,7 @@ pub use log::{LogAppended, LogEvent, LogLevel, LogLine, LogPage, PostLogs};
 pub use memory::{AuthorKind, Memory, MemoryPage, Recalled, Remember, Thoughts, Tier};
 pub use problem::Problem;
 pub use run::{Heartbeat, RunPage, RunRecord, UsageTotals};
+pub use swarm::{MemberView, SpawnMember, SpawnSwarm, SwarmPage, SwarmView};
 
 /// Header by which the service token names the agent it acts for (AUTHZ-04), and a
 /// person names the agent a relay call is metered to.

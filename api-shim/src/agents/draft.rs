@@ -21,6 +21,8 @@ pub struct Workspace<'a> {
     pub harness: Option<Harness>,
     /// Its models.
     pub models: &'a [Model],
+    /// Names of its tool servers.
+    pub tool_servers: &'a [String],
 }
 
 /// The Agent that a valid request asks for; not written yet, and not to run yet.
@@ -42,6 +44,7 @@ pub fn create(
         max_turns,
         tools,
         skills,
+        tool_servers,
         repository,
     } = request;
     if lifetime == Some(Lifetime::Ephemeral) {
@@ -65,6 +68,7 @@ pub fn create(
     let harness = check_harness(&harness_id, workspace)?;
     check_tools(&tools, harness)?;
     check_skills(&skills, harness)?;
+    check_tool_servers(&tool_servers, workspace.tool_servers)?;
     check_model("model", model.as_deref(), workspace.models)?;
     check_model("memory_model", memory_model.as_deref(), workspace.models)?;
     check_turns(max_turns)?;
@@ -92,7 +96,7 @@ pub fn create(
         max_turns,
         tools,
         skills: skills.into_iter().map(skill).collect(),
-        tool_servers: Vec::new(),
+        tool_servers,
         revision_history_limit: None,
         repository: None,
         approval: None,
@@ -132,6 +136,7 @@ pub fn check_edit(
         max_turns,
         tools,
         skills,
+        tool_servers,
         repository,
     } = edit;
     if let Some(name) = name {
@@ -151,6 +156,9 @@ pub fn check_edit(
             .iter()
             .map(|skill| SkillRef { name: skill.name.clone(), version: skill.version });
         check_skills(&skills.clone().unwrap_or_else(|| kept.collect()), harness)?;
+    }
+    if let Some(tool_servers) = tool_servers {
+        check_tool_servers(tool_servers, workspace.tool_servers)?;
     }
     check_model("model", model.as_deref(), workspace.models)?;
     check_model("memory_model", memory_model.as_deref(), workspace.models)?;
@@ -194,6 +202,7 @@ pub fn apply_edit(edit: EditAgent, spec: &mut AgentSpec) {
         max_turns,
         tools,
         skills,
+        tool_servers,
         repository,
     } = edit;
     set(&mut spec.display_name, name);
@@ -211,6 +220,9 @@ pub fn apply_edit(edit: EditAgent, spec: &mut AgentSpec) {
     }
     if let Some(skills) = skills {
         spec.skills = skills.into_iter().map(skill).collect();
+    }
+    if let Some(tool_servers) = tool_servers {
+        spec.tool_servers = tool_servers;
     }
     if let Some(scope) = repository {
         repository::apply(scope, spec);
@@ -251,7 +263,7 @@ fn check_name(name: &str) -> Result<(), Problem> {
 }
 
 /// A DNS label that fits every name made of it.
-fn check_label(field: &str, label: &str) -> Result<(), Problem> {
+pub fn check_label(field: &str, label: &str) -> Result<(), Problem> {
     let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     let fits = !label.is_empty()
         && label.len() <= MAX_AGENT_NAME
@@ -291,7 +303,8 @@ fn check_harness<'a>(id: &str, workspace: &'a Workspace<'_>) -> Result<&'a Harne
     })
 }
 
-fn check_tools(tools: &[String], harness: &Harness) -> Result<(), Problem> {
+/// Every tool must be one that the harness permits (TOOLS-05).
+pub fn check_tools(tools: &[String], harness: &Harness) -> Result<(), Problem> {
     let spec = &harness.spec;
     let permitted = |tool: &String| spec.tools.contains(tool) || spec.always_granted.contains(tool);
     match tools.iter().find(|tool| !permitted(tool)) {
@@ -304,15 +317,28 @@ fn check_tools(tools: &[String], harness: &Harness) -> Result<(), Problem> {
     }
 }
 
-fn check_skills(skills: &[SkillRef], harness: &Harness) -> Result<(), Problem> {
+/// Skills only where the harness allows them (TOOLS-02).
+pub fn check_skills(skills: &[SkillRef], harness: &Harness) -> Result<(), Problem> {
     if skills.is_empty() || harness.spec.allows_skills == Some(true) {
         return Ok(());
     }
     Err(Problem::invalid("skills", "SkillsNotAllowed", "the harness allows no skills"))
 }
 
+/// Only servers that there are (TOOLS-02).
+pub fn check_tool_servers(servers: &[String], there: &[String]) -> Result<(), Problem> {
+    match servers.iter().find(|name| !there.contains(name)) {
+        None => Ok(()),
+        Some(missing) => {
+            let detail = format!("there is no tool server {missing:?}");
+            Err(Problem::invalid("tool_servers", "ToolServerNotFound", detail)
+                .remedy("name a tool server that `kubectl get toolservers` lists"))
+        }
+    }
+}
+
 /// `auto` or a wire id of the workspace's catalog (BIND-01).
-fn check_model(field: &str, model: Option<&str>, models: &[Model]) -> Result<(), Problem> {
+pub fn check_model(field: &str, model: Option<&str>, models: &[Model]) -> Result<(), Problem> {
     let known = |id: &str| id == "auto" || models.iter().any(|model| model.spec.wire_id == id);
     match model {
         Some(id) if !known(id) => {

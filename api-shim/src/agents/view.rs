@@ -67,6 +67,7 @@ pub fn of(agent: &Agent, rows: Rows) -> wire::AgentView {
         max_turns: spec.max_turns(),
         tools: spec.tools.clone(),
         skills: spec.skills.iter().map(skill).collect(),
+        tool_servers: spec.tool_servers.clone(),
         repository: repository::of_agent(spec),
         parent_agent_id: spec.parent.clone(),
         swarm_id: spec.swarm.clone(),

@@ -43,6 +43,9 @@ pub enum Action {
     AnswerQuestion,
     ReportCoding,
     ReadQueueErrors,
+    ReadSwarms,
+    SpawnSwarm,
+    DismissSwarm,
 }
 
 /// What an action is asked of.
@@ -62,7 +65,7 @@ pub enum Scope {
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 39] = [
         Self::WhoAmI,
         Self::ReadCatalog,
         Self::ListAgents,
@@ -99,6 +102,9 @@ impl Action {
         Self::AnswerQuestion,
         Self::ReportCoding,
         Self::ReadQueueErrors,
+        Self::ReadSwarms,
+        Self::SpawnSwarm,
+        Self::DismissSwarm,
     ];
 
     /// What this action is asked of.
@@ -118,7 +124,8 @@ impl Action {
             | Self::ReadThoughts
             | Self::ReadUsage
             | Self::ReadPlan
-            | Self::ReadQuestions => Scope::AgentRead,
+            | Self::ReadQuestions
+            | Self::ReadSwarms => Scope::AgentRead,
             Self::EditAgent
             | Self::StartAgent
             | Self::StopAgent
@@ -130,7 +137,9 @@ impl Action {
             | Self::CallModel
             | Self::DeleteMemory
             | Self::SpawnCodingAgent
-            | Self::AnswerQuestion => Scope::AgentChange,
+            | Self::AnswerQuestion
+            | Self::SpawnSwarm
+            | Self::DismissSwarm => Scope::AgentChange,
             Self::PollInbox
             | Self::RecordRun
             | Self::AppendLogs

@@ -137,6 +137,8 @@ fn a_pod_sees_and_ends_what_its_agent_spawned_and_changes_nothing_else_of_it() {
         (Action::ReadAgent, true),
         (Action::StopAgent, true),
         (Action::ExpireAgent, true),
+        (Action::DismissSwarm, true),
+        (Action::SpawnSwarm, false),
         (Action::StartAgent, false),
         (Action::EditAgent, false),
         (Action::PollInbox, false),

@@ -6,7 +6,10 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use foundry_crds::{Agent, AgentSpec, CodingRun, coding_run, meta::manager};
+use foundry_crds::{
+    Agent, AgentSpec, CodingRun, Swarm, ToolServer, coding_run, meta::manager,
+    tool_server::ToolServerReport,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{
     Api, Resource, ResourceExt,
@@ -23,7 +26,7 @@ use crate::problem::Problem;
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     /// The object changed since it was read: read it again and decide anew.
-    #[error("the agent changed meanwhile")]
+    #[error("the resource changed meanwhile")]
     Stale,
     /// A field belongs to somebody whom this API does not override.
     #[error("{field} belongs to {manager}")]
@@ -54,7 +57,7 @@ impl ApplyError {
     pub fn into_problem(self) -> Problem {
         match self {
             Self::Stale => {
-                Problem::conflict("Changing", "the agent keeps changing; nothing was written")
+                Problem::conflict("Changing", "the resource keeps changing; nothing was written")
                     .remedy("try again")
             }
             Self::Owned { field, manager } => Problem::conflict(
@@ -92,6 +95,12 @@ pub struct Reported {
 #[derive(Debug, Serialize)]
 struct RunReported<'a> {
     reported: &'a coding_run::Reported,
+}
+
+/// What a tool server answered, all of it.
+#[derive(Debug, Serialize)]
+struct ServerReported<'a> {
+    reported: &'a ToolServerReport,
 }
 
 #[derive(Debug, Serialize)]
@@ -137,6 +146,34 @@ impl Cluster {
         };
         let attempted = format!("create coding run {}", run.name_any());
         in_time(attempted, api.create(&params, run)).await
+    }
+
+    /// Creates a swarm (SWARM-01).
+    pub async fn create_swarm(&self, swarm: &Swarm) -> Result<Swarm, ClusterError> {
+        let namespace = swarm.namespace().unwrap_or_default();
+        let api: Api<Swarm> = Api::namespaced(self.client.clone(), &namespace);
+        let params = PostParams {
+            field_manager: Some(manager::API_EDIT.to_owned()),
+            ..PostParams::default()
+        };
+        let attempted = format!("create swarm {}", swarm.name_any());
+        in_time(attempted, api.create(&params, swarm)).await
+    }
+
+    /// Dismisses a swarm as it was read. That field is all this API ever writes of it.
+    pub async fn dismiss_swarm(&self, read: &Swarm) -> Result<Swarm, ApplyError> {
+        let (namespace, name) = (read.namespace().unwrap_or_default(), read.name_any());
+        let body = Body::<()> {
+            api_version: Swarm::api_version(&()).into_owned(),
+            kind: Swarm::kind(&()).into_owned(),
+            metadata: Metadata {
+                name: &name,
+                resource_version: read.meta().resource_version.as_deref(),
+            },
+            spec: Some(Map::from_iter([("dismissed".to_owned(), Value::Bool(true))])),
+            status: None,
+        };
+        self.apply(&namespace, manager::API_VERBS, &name, &body, Part::Spec).await
     }
 
     /// Changes the spec of an agent as it was read, under one manager: what `change`
@@ -202,6 +239,20 @@ impl Cluster {
         let resource_version = read.meta().resource_version.as_deref();
         let metadata = Metadata { name: &name, resource_version };
         self.apply_status(&namespace, metadata, RunReported { reported }).await
+    }
+
+    /// Writes what a tool server answered to its status, as long as it is as it was read.
+    pub async fn report_tool_server(
+        &self,
+        read: &ToolServer,
+        reported: &ToolServerReport,
+    ) -> Result<(), ApplyError> {
+        let (namespace, name) = (read.namespace().unwrap_or_default(), read.name_any());
+        let resource_version = read.meta().resource_version.as_deref();
+        let metadata = Metadata { name: &name, resource_version };
+        let applied =
+            self.apply_status::<ToolServer>(&namespace, metadata, ServerReported { reported });
+        applied.await.map(drop)
     }
 
     async fn apply_status<K: Readable>(

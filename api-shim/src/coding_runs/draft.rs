@@ -9,9 +9,8 @@ use foundry_crds::{
     names::MAX_AGENT_NAME,
 };
 use kube::{ResourceExt, api::ObjectMeta};
-use sha2::{Digest, Sha256};
 
-use crate::problem::Problem;
+use crate::{problem::Problem, spawned};
 
 /// Catalog tool that lets an agent spawn coding agents.
 pub const SPAWN: &str = "spawn_coding_agent";
@@ -19,10 +18,6 @@ pub const SPAWN: &str = "spawn_coding_agent";
 const MAX_TASK: usize = 65_536;
 /// Longest idempotency key.
 const MAX_KEY: usize = 200;
-/// Letters that set one run of an agent apart from the next.
-const SUFFIX: usize = 10;
-/// What the letters are chosen from: five bits each.
-const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
 /// The harness that a request means.
 pub fn harness_id(request: &SpawnCodingAgent) -> &str {
@@ -77,7 +72,7 @@ pub fn create(
         return Err(Problem::invalid("idempotency_key", "NotAKey", detail));
     }
     let metadata = ObjectMeta {
-        name: Some(name(&spawner.name_any(), &spawner.uid().unwrap_or_default(), replay)),
+        name: Some(spawned::name(spawner, replay, MAX_AGENT_NAME)),
         namespace: spawner.namespace(),
         ..ObjectMeta::default()
     };
@@ -100,34 +95,9 @@ pub fn create(
     Ok(CodingRun { metadata, spec, status: None })
 }
 
-/// A name of the spawner's and a few letters, deterministic so that a replay meets what
-/// the first try made (WORK-01).
-fn name(spawner: &str, uid: &str, replay: &str) -> String {
-    let digest = Sha256::digest(format!("{uid}\n{replay}"));
-    let suffix = digest
-        .iter()
-        .take(SUFFIX)
-        .filter_map(|byte| LETTERS.get(usize::from(byte & 31)))
-        .map(|letter| char::from(*letter))
-        .collect::<String>();
-    let room = MAX_AGENT_NAME - SUFFIX - 1;
-    let prefix = spawner.chars().take(room).collect::<String>();
-    format!("{}-{suffix}", prefix.trim_end_matches('-'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// ROUTE-14
-    #[test]
-    fn the_same_request_of_the_same_agent_gives_the_same_name_and_every_other_another() {
-        let first = name("scout", "uid-1", "key");
-        assert_eq!(first, name("scout", "uid-1", "key"));
-        assert_ne!(first, name("scout", "uid-1", "other key"));
-        assert_ne!(first, name("scout", "uid-2", "key"), "another agent of that name");
-        assert!(first.starts_with("scout-"), "{first}");
-    }
 
     /// CODE-31, CODE-37
     #[test]
@@ -150,14 +120,5 @@ mod tests {
         assert!(!may(&bare, None), "not granted");
         assert!(!may(&on_demand, Some(&harness)), "on demand");
         assert!(!may(&ephemeral, Some(&harness)), "ephemeral");
-    }
-
-    #[test]
-    fn a_name_fits_whatever_the_spawner_is_called() {
-        for spawner in ["a".repeat(40), format!("{}-{}", "a".repeat(28), "b".repeat(11))] {
-            let name = name(&spawner, "uid", "key");
-            assert!(name.len() <= MAX_AGENT_NAME, "{name}");
-            assert!(!name.contains("--") && name.ends_with(char::is_alphanumeric), "{name}");
-        }
     }
 }

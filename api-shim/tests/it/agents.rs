@@ -249,3 +249,40 @@ async fn an_agent_begins_with_nothing_even_under_the_name_of_a_deleted_one() {
     let memories = app.ann().get("/v1/agents/scout/memories").await.expect(StatusCode::OK);
     assert_eq!(memories["items"], json!([]));
 }
+
+/// TOOLS-02, TOOLS-05
+#[tokio::test]
+async fn an_attachment_that_is_not_allowed_is_refused_and_one_that_is_stays() {
+    let app = TestApp::start().await;
+    let create = |field: &str, value: serde_json::Value| {
+        let mut body = json!({"name": "scout", "id": "scout", "harness_id": "agent-v1"});
+        body[field] = value;
+        body
+    };
+    let server = foundry_crds::ToolServerSpec {
+        url: "http://127.0.0.1:9/mcp".to_owned(),
+        ..foundry_crds::ToolServerSpec::default()
+    };
+    app.cluster.create_tool_server("wiki", server).await;
+    testenv::eventually("the server is known", std::time::Duration::from_secs(10), || async {
+        let known = app.app.tool_servers(&app.namespace.name);
+        if known == ["wiki"] { Ok(()) } else { Err(format!("{known:?}")) }
+    })
+    .await;
+    for (field, value) in [
+        ("tools", json!(["run_command"])),
+        ("skills", json!([{"name": "maps"}])),
+        ("tool_servers", json!(["none"])),
+    ] {
+        let refused = app.ann().post("/v1/agents", &create(field, value)).await;
+        let problem = refused.expect(StatusCode::UNPROCESSABLE_ENTITY);
+        assert_eq!(problem["field"], field, "{problem}");
+    }
+    let view = app.ann().post("/v1/agents", &create("tool_servers", json!(["wiki"]))).await;
+    assert_eq!(view.expect(StatusCode::CREATED)["tool_servers"], json!(["wiki"]));
+    let none = json!({"tool_servers": ["none"]});
+    let refused = app.ann().patch("/v1/agents/scout", &none).await;
+    assert_eq!(refused.problem(StatusCode::UNPROCESSABLE_ENTITY), "ToolServerNotFound");
+    let edited = app.ann().patch("/v1/agents/scout", &json!({"tool_servers": []})).await;
+    assert_eq!(edited.expect(StatusCode::OK)["tool_servers"], json!([]));
+}

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use foundry_client::{
     Approval, AskQuestion, Client, CodingOutcome, CodingReport, CodingResult, CreateAgent,
     EditAgent, FileToken, Heartbeat, LogEvent, LogLevel, PostAnswer, QuestionKind, RecordWake,
-    RunRecord, SavePlan, SpawnCodingAgent, StaticToken,
+    RunRecord, SavePlan, SpawnCodingAgent, SpawnMember, SpawnSwarm, StaticToken,
 };
 use pretty_assertions::assert_eq;
 use tokio::net::TcpListener;
@@ -161,6 +161,33 @@ async fn the_typed_client_and_the_coding_routes_understand_each_other() {
     assert_eq!(spawned.parent_agent_id.as_deref(), Some("lead"));
     let none = harness.queue_errors("mend", Some("derive"), Some(5)).await.unwrap_err();
     assert_eq!(none.status(), Some(503), "{none}");
+}
+
+#[tokio::test]
+async fn the_typed_client_and_the_routes_of_swarms_understand_each_other() {
+    let app = TestApp::start().await;
+    app.create("lead").await;
+    let (url, _serving) = serve(&app).await;
+    let ann = Client::new(&url, Arc::new(StaticToken::new(token_of(&app)))).unwrap();
+    let member = SpawnMember {
+        name: "north".into(),
+        instructions: "Look north.".into(),
+        ..SpawnMember::default()
+    };
+    let asked = SpawnSwarm {
+        goal: "Map the coast.".into(),
+        members: vec![member],
+        ..SpawnSwarm::default()
+    };
+    let swarm = ann.spawn_swarm("lead", &asked).await.unwrap();
+    assert_eq!(swarm.members[0].agent_id, format!("{}-north", swarm.id));
+    assert_eq!(ann.get_swarm(&swarm.id).await.unwrap(), swarm);
+    testenv::eventually("it is listed", std::time::Duration::from_secs(10), || async {
+        let page = ann.list_swarms("lead", Some(5), None).await.unwrap();
+        if page.items == std::slice::from_ref(&swarm) { Ok(()) } else { Err(format!("{page:?}")) }
+    })
+    .await;
+    assert!(ann.dismiss_swarm(&swarm.id).await.unwrap().dismissed);
 }
 
 #[tokio::test]

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use foundry_crds::{
-    Agent, AgentSpec, CodingRun, CodingRunSpec, Harness, HarnessSpec, Model, ModelSpec,
+    Agent, AgentSpec, CodingRun, CodingRunSpec, Harness, HarnessSpec, Model, ModelSpec, Swarm,
+    ToolServer, ToolServerSpec,
     agent::{AgentState, LastStart, Lifetime},
     coding_run::Repository,
     meta,
@@ -45,7 +46,9 @@ impl Cluster {
 
     pub async fn create_harness(&self, name: &str) {
         let spec = HarnessSpec {
-            tools: ["remember", "recall", "search", "spawn_coding_agent"].map(String::from).into(),
+            tools: ["remember", "recall", "search", "spawn_coding_agent", "spawn_swarm"]
+                .map(String::from)
+                .into(),
             always_granted: vec!["remember".into(), "recall".into()],
             ..HarnessSpec::default()
         };
@@ -68,6 +71,18 @@ impl Cluster {
     }
 
     pub fn coding_runs(&self) -> Api<CodingRun> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    pub fn tool_servers(&self) -> Api<ToolServer> {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    pub async fn create_tool_server(&self, name: &str, spec: ToolServerSpec) {
+        self.create(&ToolServer::new(name, spec)).await;
+    }
+
+    pub fn swarms(&self) -> Api<Swarm> {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 

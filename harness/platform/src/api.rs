@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use foundry_client::{
     AgentPage, AgentView, Answer, AskQuestion, CatalogTool, Client, ClientError, CodingReport,
     HarnessView, Heartbeat, LogEvent, MAX_ANSWER_WAIT_SECONDS, MAX_INBOX_WAIT_SECONDS, Memory,
-    ModelView, RunRecord, SavePlan, SavedPlan, Wake,
+    ModelView, RunRecord, SavePlan, SavedPlan, SpawnSwarm, SwarmView, Wake,
 };
 use serde_json::Value;
 use uuid::Uuid;
@@ -58,6 +58,10 @@ pub trait Api: Send + Sync {
     async fn poll_answer(&self, question: Uuid) -> Result<Option<Answer>, ClientError>;
     /// Stores how the agent's coding task stands.
     async fn report_coding(&self, report: &CodingReport) -> Result<(), ClientError>;
+    /// Starts a swarm of the agent's.
+    async fn spawn_swarm(&self, swarm: &SpawnSwarm) -> Result<SwarmView, ClientError>;
+    /// Ends a swarm.
+    async fn dismiss_swarm(&self, id: &str) -> Result<SwarmView, ClientError>;
     /// Ends the agent: its work is done (LIFE-11).
     async fn expire(&self) -> Result<(), ClientError>;
 }
@@ -160,6 +164,14 @@ impl Api for ClientApi {
 
     async fn report_coding(&self, report: &CodingReport) -> Result<(), ClientError> {
         self.client.report_coding(&self.agent, report).await
+    }
+
+    async fn spawn_swarm(&self, swarm: &SpawnSwarm) -> Result<SwarmView, ClientError> {
+        self.client.spawn_swarm(&self.agent, swarm).await
+    }
+
+    async fn dismiss_swarm(&self, id: &str) -> Result<SwarmView, ClientError> {
+        self.client.dismiss_swarm(id).await
     }
 
     async fn expire(&self) -> Result<(), ClientError> {

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use foundry_client::{
     Activation, AgentPage, AgentState, AgentView, Answer, AskQuestion, AuthorKind, CatalogTool,
     ClientError, CodingReport, DesiredState, Effect, Failure, HarnessView, Heartbeat, Lifetime,
-    LogEvent, Memory, ModelView, Provider, RunRecord, SavePlan, SavedPlan, Status, Tier,
-    ToolFamily, Wake,
+    LogEvent, MemberView, Memory, ModelView, Provider, RunRecord, SavePlan, SavedPlan, SpawnSwarm,
+    Status, SwarmView, Tier, ToolFamily, Wake,
 };
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -59,6 +59,8 @@ pub struct State {
     pub polls_end_at_once: bool,
     /// Reports of a coding task, in order.
     pub reports: Vec<CodingReport>,
+    /// Swarms started, in order.
+    pub swarms: Vec<SwarmView>,
     /// Every call and when it came.
     pub calls: Vec<(&'static str, Instant)>,
     /// Failures by call, until they are taken out.
@@ -90,6 +92,7 @@ impl Default for FakeApi {
             answers: Vec::new(),
             polls_end_at_once: false,
             reports: Vec::new(),
+            swarms: Vec::new(),
             calls: Vec::new(),
             failing: BTreeMap::new(),
             slow: BTreeMap::new(),
@@ -321,9 +324,63 @@ impl Api for FakeApi {
         Ok(())
     }
 
+    async fn spawn_swarm(&self, swarm: &SpawnSwarm) -> Result<SwarmView, ClientError> {
+        let mut state = self.asked("spawn swarm")?;
+        let id = format!("{}-{}", state.agent.id, state.swarms.len() + 1);
+        let made = started(id, &state.agent, swarm);
+        state.swarms.push(made.clone());
+        Ok(made)
+    }
+
+    async fn dismiss_swarm(&self, id: &str) -> Result<SwarmView, ClientError> {
+        let mut state = self.asked("dismiss swarm")?;
+        match state.swarms.iter_mut().find(|swarm| swarm.id == id) {
+            Some(swarm) => {
+                swarm.dismissed = true;
+                Ok(swarm.clone())
+            }
+            None => {
+                let problem = format!("there is no swarm {id:?}");
+                let failure = Failure::Status { status: 404, problem, reason: None };
+                Err(ClientError { service: "api", attempted: "dismiss swarm", failure })
+            }
+        }
+    }
+
     async fn expire(&self) -> Result<(), ClientError> {
         self.asked("expire agent")?.agent.status = Status::Expired;
         Ok(())
+    }
+}
+
+/// A swarm as the API shows it before the operator has seen it.
+fn started(id: String, parent: &AgentView, swarm: &SpawnSwarm) -> SwarmView {
+    let members = swarm.members.iter().cloned().map(|member| MemberView {
+        agent_id: format!("{id}-{}", member.name),
+        name: member.name,
+        harness_id: member.harness_id.unwrap_or_else(|| "agent-v1".to_owned()),
+        instructions: member.instructions,
+        model: member.model.unwrap_or_else(|| "auto".to_owned()),
+        tools: member.tools,
+        skills: member.skills,
+        tool_servers: member.tool_servers,
+        phase: None,
+    });
+    SwarmView {
+        members: members.collect(),
+        namespace: parent.namespace.clone(),
+        owner: parent.owner.clone(),
+        parent_agent_id: parent.id.clone(),
+        goal: swarm.goal.clone(),
+        ttl_seconds: swarm.ttl_seconds.unwrap_or(14_400),
+        dismissed: false,
+        phase: None,
+        reason: None,
+        message: None,
+        created_at: Timestamp::UNIX_EPOCH,
+        started_at: None,
+        completed_at: None,
+        id,
     }
 }
 
@@ -357,6 +414,7 @@ pub fn agent(id: &str) -> AgentView {
         max_turns: 10,
         tools: Vec::new(),
         skills: Vec::new(),
+        tool_servers: Vec::new(),
         repository: None,
         parent_agent_id: None,
         swarm_id: None,

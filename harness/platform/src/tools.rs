@@ -5,6 +5,7 @@ mod list_agents;
 mod list_queue_errors;
 mod recall;
 mod remember;
+mod swarms;
 mod unchanged;
 
 use std::sync::Arc;
@@ -22,11 +23,13 @@ use unchanged::Unchanged;
 /// Every tool that a host of this crate can run.
 pub fn executors(api: &Arc<dyn Api>) -> Executors {
     Executors::from([
+        ("dismiss_swarm", Arc::new(swarms::Dismiss(api.clone())) as _),
         ("get_agent", Unchanged::over(get_agent::GetAgent(api.clone()))),
         ("list_agents", Unchanged::over(list_agents::ListAgents(api.clone()))),
         ("list_queue_errors", Arc::new(list_queue_errors::ListQueueErrors(api.clone())) as _),
         ("recall", Unchanged::over(recall::Recall(api.clone()))),
         ("remember", Arc::new(remember::Remember(api.clone())) as _),
+        ("spawn_swarm", Arc::new(swarms::Spawn(api.clone())) as _),
     ])
 }
 

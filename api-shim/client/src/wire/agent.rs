@@ -54,6 +54,9 @@ pub struct AgentView {
     pub tools: Vec<String>,
     /// Skills attached to this agent.
     pub skills: Vec<SkillRef>,
+    /// ToolServers connected beside its own tools.
+    #[serde(default)]
+    pub tool_servers: Vec<String>,
     /// The repository of a coding agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<RepositoryScope>,
@@ -200,6 +203,9 @@ pub struct CreateAgent {
     /// Skills to attach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<SkillRef>,
+    /// ToolServers to connect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_servers: Vec<String>,
     /// The repository of a coding agent; only with a harness that has `repo_scope`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<RepositoryScope>,
@@ -240,6 +246,9 @@ pub struct EditAgent {
     /// The whole list of attached skills.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<Vec<SkillRef>>,
+    /// The whole list of connected ToolServers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_servers: Option<Vec<String>>,
     /// The whole repository scope of a coding agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repository: Option<RepositoryScope>,

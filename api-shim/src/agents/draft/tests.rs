@@ -31,6 +31,10 @@ fn models() -> Vec<Model> {
     )]
 }
 
+fn servers() -> Vec<String> {
+    vec!["wiki".to_owned()]
+}
+
 fn request() -> CreateAgent {
     CreateAgent {
         name: "Lead scout".to_owned(),
@@ -52,7 +56,11 @@ fn create_in_workspace(request: CreateAgent) -> Result<Agent, Problem> {
         "coding-v1" => Some(coding_harness()),
         _ => None,
     };
-    create(request, "ann", &Workspace { name: "ws", harness, models: &models })
+    create(
+        request,
+        "ann",
+        &Workspace { name: "ws", harness, models: &models, tool_servers: &servers() },
+    )
 }
 
 #[test]
@@ -80,6 +88,7 @@ fn the_model_is_kept_as_the_string_it_was(#[case] model: &str) {
 #[case::two_line_name(CreateAgent { name: "a\nb".to_owned(), ..request() }, "name")]
 #[case::no_letters(CreateAgent { name: "日本".to_owned(), ..request() }, "name")]
 #[case::bad_slug(CreateAgent { slug: Some("No Slug".to_owned()), id: Some("x".to_owned()), ..request() }, "slug")]
+#[case::unknown_tool_server(CreateAgent { tool_servers: vec!["none".to_owned()], ..request() }, "tool_servers")]
 #[case::long_id(CreateAgent { id: Some("a".repeat(41)), ..request() }, "id")]
 #[case::unknown_harness(CreateAgent { harness_id: "nope".to_owned(), ..request() }, "harness_id")]
 #[case::forbidden_tool(CreateAgent { tools: vec!["shell".to_owned()], ..request() }, "tools")]
@@ -108,7 +117,7 @@ fn a_harness_that_cannot_run_the_agents_tools_is_refused() {
     spec.tools = vec!["search".to_owned()];
     let bare = Harness::new("bare", HarnessSpec::default());
     let edit = EditAgent { harness_id: Some("bare".to_owned()), ..EditAgent::default() };
-    let workspace = Workspace { name: "ws", harness: Some(bare), models: &[] };
+    let workspace = Workspace { name: "ws", harness: Some(bare), models: &[], tool_servers: &[] };
     let problem = check_edit(&edit, &spec, &workspace).unwrap_err();
     assert_eq!(problem.reason(), "ToolNotPermitted");
 }
@@ -203,7 +212,8 @@ fn a_scope_that_cannot_hold_is_refused(
 }
 
 fn edited(current: &AgentSpec, edit: &EditAgent, harness: Harness) -> Result<(), Problem> {
-    check_edit(edit, current, &Workspace { name: "ws", harness: Some(harness), models: &[] })
+    let harness = Some(harness);
+    check_edit(edit, current, &Workspace { name: "ws", harness, models: &[], tool_servers: &[] })
 }
 
 /// CODE-38

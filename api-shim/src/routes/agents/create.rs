@@ -40,7 +40,8 @@ pub async fn create_agent(
     let name = &caller.0.workspace;
     let harness = find_harness(&app, name, &request.harness_id).await?;
     let models = app.cluster.models.select(name, |model| Some(model.clone()));
-    let workspace = Workspace { name, harness, models: &models };
+    let tool_servers = app.tool_servers(name);
+    let workspace = Workspace { name, harness, models: &models, tool_servers: &tool_servers };
     repository::check_approval(request.repository.as_ref(), None, &caller.0.actor)?;
     let agent = draft::create(request, &caller.0.subject, &workspace)?;
 

@@ -65,6 +65,7 @@ pub async fn edit_agent(
 async fn write(app: &App, caller: &Caller, id: &str, edit: &EditAgent) -> Result<Agent, Problem> {
     let Principal { workspace: name, actor, .. } = &caller.0;
     let models = app.cluster.models.select(name, |model| Some(model.clone()));
+    let tool_servers = app.tool_servers(name);
     for _ in 0..ATTEMPTS {
         let read = app.cluster.read_agent(name, id).await?;
         if read.spec.lifecycle() == Lifecycle::Archive {
@@ -76,9 +77,14 @@ async fn write(app: &App, caller: &Caller, id: &str, edit: &EditAgent) -> Result
             return Err(Problem::conflict("OfACodingRun", detail)
                 .remedy("edit the CodingRun, or create another one"));
         }
+        if read.spec.swarm.is_some() {
+            let detail = format!("agent {id:?} is what its swarm says, and cannot be edited");
+            return Err(Problem::conflict("OfASwarm", detail)
+                .remedy("edit the member in the Swarm, or start another swarm"));
+        }
         let harness_id = edit.harness_id.as_ref().unwrap_or(&read.spec.harness);
         let harness = find_harness(app, name, harness_id).await?;
-        let workspace = Workspace { name, harness, models: &models };
+        let workspace = Workspace { name, harness, models: &models, tool_servers: &tool_servers };
         draft::check_edit(edit, &read.spec, &workspace)?;
         repository::check_approval(edit.repository.as_ref(), Some(&read.spec), actor)?;
         let change = |spec: &mut _| draft::apply_edit(edit.clone(), spec);

@@ -128,6 +128,32 @@ async fn a_record_that_just_fits_still_fits_when_it_is_marked_as_unchanged() {
     }
 }
 
+/// SWARM-02, SWARM-04
+#[tokio::test]
+async fn a_swarm_is_started_as_the_catalog_describes_it_and_dismissed_by_its_id() {
+    let api = Arc::new(FakeApi::default());
+    let swarm = json!({ "goal": "Map the coast.", "members": [
+        { "name": "north", "instructions": "Look north.", "tools": ["get_agent"] },
+        { "name": "south", "instructions": "Look south.", "harness_id": "agent-v1", "model": "auto" },
+    ]});
+    let spawned = call(&api, "spawn_swarm", swarm).await.unwrap();
+    let spawned: Value = serde_json::from_str(&spawned).unwrap();
+    assert_eq!(spawned["members"][1]["agent_id"], json!("ann-1-south"));
+    assert_eq!(api.state().swarms[0].members[0].tools, ["get_agent"]);
+    let arguments = json!({ "swarm_id": spawned["swarm_id"] });
+    let dismissed = call(&api, "dismiss_swarm", arguments).await.unwrap();
+    assert!(dismissed.contains(r#""dismissed":true"#), "{dismissed}");
+    let unknown = call(&api, "dismiss_swarm", json!({ "swarm_id": "none" })).await.unwrap_err();
+    assert!(matches!(unknown, ToolError::Failed(_)), "{unknown}");
+    for arguments in [json!({ "goal": "x" }), json!({ "goal": "x", "members": [], "x": 1 })] {
+        let error = call(&api, "spawn_swarm", arguments).await.unwrap_err();
+        assert!(matches!(error, ToolError::Failed(_)), "{error}");
+    }
+    api.state().failing.insert("spawn swarm", Failure::TimedOut);
+    let lost = call(&api, "spawn_swarm", json!({ "goal": "x", "members": [] })).await;
+    assert!(matches!(lost, Err(ToolError::Unknown(_))), "{lost:?}");
+}
+
 /// CODE-36
 #[tokio::test]
 async fn the_dead_letter_queue_is_read_and_can_not_be_changed_by_any_tool() {
