@@ -28,6 +28,7 @@ mod store_error;
 mod swarms;
 mod sweep;
 pub mod telemetry;
+mod tool_servers;
 
 pub use app::{App, AppState, Clock, openapi, router};
 pub use config::Config;

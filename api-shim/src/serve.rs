@@ -30,6 +30,7 @@ use crate::{
     outbox::Courier,
     reported::AgentStatuses,
     sweep::{MAX_WAITING, Sweeper},
+    tool_servers::Discovery,
 };
 
 /// Longest time to get a connection to an issuer.
@@ -211,6 +212,8 @@ pub async fn assemble(
     tasks.spawn(cleaner.run(shutdown.clone()));
     let sweeper = Sweeper::new(store.clone(), cluster.clone(), clock.clone());
     tasks.spawn(sweeper.run(deletions, shutdown.clone()));
+    let discovery = Discovery::new(cluster.clone(), clock.clone());
+    tasks.spawn(discovery.run(shutdown.clone()));
     let models = Arc::new(ClusterModels::new(cluster.clone()));
     let relay_clock = clock.clone();
     let relay = Relay::new(RelayOptions {

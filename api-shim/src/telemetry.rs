@@ -6,13 +6,19 @@ use tracing_subscriber::{
 
 use crate::authz::AUDIT_TARGET;
 
-/// Starts logging with this filter. Audit records pass whatever it says.
+/// What the library for tool servers says in the words of those servers, which may be
+/// anything, what they were given included; what matters of it stands in their status.
+const HEARSAY: &str = "rmcp";
+
+/// Starts logging with this filter. Audit records pass whatever it says, and hearsay never.
 pub fn start(filter: &str) -> anyhow::Result<()> {
     let audit: Directive = format!("{AUDIT_TARGET}=info").parse()?;
+    let hearsay: Directive = format!("{HEARSAY}=off").parse()?;
     let filter = filter
         .parse::<EnvFilter>()
         .map_err(|error| anyhow::anyhow!("FOUNDRY_LOG is not a log filter: {error}"))?
-        .add_directive(audit);
+        .add_directive(audit)
+        .add_directive(hearsay);
     // It would panic on a full disk: its own errors go to stderr by `eprintln!`.
     let lines = fmt::layer()
         .log_internal_errors(false)

@@ -25,5 +25,6 @@ mod it {
     mod repository;
     mod spawn;
     mod swarms;
+    mod tool_servers;
     mod verbs;
 }
