@@ -80,6 +80,19 @@ fn a_version_holds_what_the_agent_is_told_and_belongs_to_it() {
     );
 }
 
+/// A null in it would keep the object from ever being patched, or orphaned.
+#[test]
+fn a_version_says_what_is_not_there_without_a_null() {
+    let nothing = AgentSpec { harness: "agent-v1".to_owned(), ..AgentSpec::default() };
+    assert_eq!(
+        data(&nothing),
+        json!({ "spec": {
+            "instructions": "", "model": "auto", "harness": "agent-v1",
+            "skills": [], "tools": [], "toolServers": [],
+        } })
+    );
+}
+
 /// SPEC-01
 #[rstest]
 #[case::first_look(1, "a", &[], Some(1))]
