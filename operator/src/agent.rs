@@ -18,7 +18,7 @@ use kube::runtime::controller::Action;
 use crate::apply::Version;
 use crate::caches::Guard;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, chain};
 use crate::invalid;
 
 /// Which agent: what its workloads are named, labelled and owned by.
@@ -52,7 +52,19 @@ pub async fn reconcile(agent: Arc<Guard<Agent>>, context: Arc<Context>) -> Resul
     // the workload, never the number.
     let (version, ledger_status) =
         report::record_start(&context, agent, &observed, &plan, version).await?;
-    let applied = apply::apply(&context, &observed, &plan).await?;
+    let applied = match apply::apply(&context, &observed, &plan).await {
+        Ok(applied) => applied,
+        Err(error) => {
+            if let Some(failing) = apply::failing(&context, &observed.agent.uid, &error) {
+                let told =
+                    report::report(&context, agent, ledger_status, &observed, &plan, &failing, version, now);
+                if let Err(untold) = told.await {
+                    tracing::debug!(error = chain(&untold), "a failure could not be told either");
+                }
+            }
+            return Err(error);
+        }
+    };
     // A version that cannot be stored yet holds up neither the workload nor the report.
     let stored = revisions::keep(&context, agent, &observed, &plan).await;
     report::report(&context, agent, ledger_status, &observed, &plan, &applied, version, now)

@@ -32,7 +32,7 @@ use crate::wakes::Wakes;
 use crate::{skill, tool_server};
 
 /// Seconds after which a silent watch is asked again.
-const WATCH_SECONDS: u32 = 50;
+pub const WATCH_SECONDS: u32 = 50;
 /// Objects a page of a list.
 const PAGE: u32 = 200;
 

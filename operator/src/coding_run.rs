@@ -17,10 +17,11 @@ use foundry_crds::CodingRun;
 use kube::Resource as _;
 use kube::runtime::controller::Action;
 
+use crate::agent::apply::failing;
 use crate::apply::Version;
 use crate::caches::Guard;
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, chain};
 use crate::invalid;
 
 /// Which run: what its agent is named and owned by.
@@ -48,7 +49,18 @@ pub async fn reconcile(run: Arc<Guard<CodingRun>>, context: Arc<Context>) -> Res
     let observed = observe::observe(&context, run, &version).await?;
     let now = context.clock.now();
     let plan = plan::plan(&observed, now);
-    let applied = apply::apply(&context, &plan).await?;
+    let applied = match apply::apply(&context, &plan).await {
+        Ok(applied) => applied,
+        Err(error) => {
+            if let Some(failing) = failing(&context, &observed.run.uid, &error) {
+                let told = report::report(&context, run, &observed, &plan, &failing, version, now);
+                if let Err(untold) = told.await {
+                    tracing::debug!(error = chain(&untold), "a failure could not be told either");
+                }
+            }
+            return Err(error);
+        }
+    };
     report::report(&context, run, &observed, &plan, &applied, version, now).await?;
     Ok(Action::requeue(applied.at_most(plan.standing.look_again)))
 }

@@ -1,11 +1,20 @@
 //! How the control plane is reached.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use tower::util::MapResponseLayer;
 
+use crate::caches::WATCH_SECONDS;
 use crate::error::Error;
+use crate::retry_after;
+
+/// How long a connection may be silent while something is awaited: longer than a watch
+/// that has nothing to show, which its server ends.
+const SILENCE: Duration = Duration::from_secs(WATCH_SECONDS as u64 + 10);
 
 /// A client of the control plane that these kubeconfig files name; without any, of
 /// the cluster whose pod this is. Nothing is asked of it yet.
@@ -18,7 +27,13 @@ pub async fn connect(files: &[PathBuf]) -> Result<Client, Error> {
     // Its waits grow to minutes, longer than any overload: watches and reconciles have
     // their own, and every request a deadline.
     config.default_retry = false;
-    Client::try_from(config).map_err(|source| Error::Client(Box::new(source)))
+    // A list that is never answered would hold its watch up for ever.
+    config.read_timeout = Some(SILENCE);
+    let client = ClientBuilder::try_from(config)
+        .map_err(|source| Error::Client(Box::new(source)))?
+        .with_layer(&MapResponseLayer::new(retry_after::keep))
+        .build();
+    Ok(client)
 }
 
 async fn read(files: &[PathBuf]) -> Result<Config, String> {

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kube::Client;
+use tokio::time::Instant;
 
 use crate::caches::Caches;
 use crate::clock::Clock;
@@ -57,7 +58,14 @@ impl Context {
 /// Failures of each object in a row, by UID.
 #[derive(Debug, Default)]
 pub struct Backoff {
-    failures: Mutex<HashMap<String, u32>>,
+    failures: Mutex<HashMap<String, Failures>>,
+}
+
+#[derive(Debug, Default)]
+struct Failures {
+    count: u32,
+    /// Before this the control plane does not want to hear of the object.
+    not_before: Option<Instant>,
 }
 
 impl Backoff {
@@ -76,10 +84,32 @@ impl Backoff {
         if failures.len() >= Self::MOST {
             failures.clear();
         }
-        let count = failures.entry(uid.to_owned()).or_insert(0);
+        let Failures { count, .. } = failures.entry(uid.to_owned()).or_default();
         let wait = first.saturating_mul(1 << (*count).min(10)).min(LONGEST_BACKOFF);
         *count += 1;
         wait
+    }
+
+    /// Takes note that the control plane wants to be left alone with an object; gives the
+    /// time that will be kept to.
+    pub fn leave_alone(&self, uid: &str, asked: Duration, now: Instant) -> Duration {
+        let wait = asked.min(LONGEST_BACKOFF);
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.entry(uid.to_owned()).or_default().not_before = Some(now + wait);
+        wait
+    }
+
+    /// How long an object is to be left alone yet. A watch wakes it sooner.
+    pub fn left_alone(&self, uid: &str, now: Instant) -> Option<Duration> {
+        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = failures.get(uid)?.not_before?.saturating_duration_since(now);
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// How often in a row an object failed.
+    pub fn count(&self, uid: &str) -> u32 {
+        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.get(uid).map_or(0, |failures| failures.count)
     }
 }
 
@@ -98,7 +128,20 @@ mod tests {
             backoff.next("a", first);
         }
         assert_eq!(backoff.next("a", first), LONGEST_BACKOFF);
+        assert_eq!(backoff.count("a"), 43);
         backoff.reset("a");
         assert_eq!(backoff.next("a", first), first);
+    }
+
+    #[test]
+    fn an_object_is_left_alone_as_long_as_is_asked_and_no_longer_than_the_longest_wait() {
+        let (backoff, now) = (Backoff::default(), Instant::now());
+        let second = Duration::from_secs(1);
+        assert_eq!(backoff.left_alone("a", now), None);
+        assert_eq!(backoff.leave_alone("a", second * 7, now), second * 7);
+        assert_eq!(backoff.left_alone("a", now + second), Some(second * 6));
+        assert_eq!(backoff.left_alone("b", now), None, "one object never delays another");
+        assert_eq!(backoff.left_alone("a", now + second * 7), None);
+        assert_eq!(backoff.leave_alone("a", second * 9_999, now), LONGEST_BACKOFF);
     }
 }

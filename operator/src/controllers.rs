@@ -332,6 +332,10 @@ where
 {
     let started = Instant::now();
     let uid = object.meta().uid.clone().unwrap_or_default();
+    if let Some(wait) = context.backoff.left_alone(&uid, started) {
+        // Woken by a watch before the control plane wants to hear of it again.
+        return Ok(Action::requeue(wait));
+    }
     context.metrics.began(kind, &uid);
     let span = tracing::info_span!(
         target: traces::SPANS,
@@ -366,7 +370,10 @@ fn again<K: Resource<DynamicType = ()>>(
         tracing::debug!(%kind, name, error = chain(error), "reconcile is out of date");
         return Action::requeue(context.backoff.next(uid, CONFLICT_AGAIN));
     }
-    let wait = context.backoff.next(uid, FIRST_AGAIN);
+    let mut wait = context.backoff.next(uid, FIRST_AGAIN);
+    if let Some(asked) = error.retry_after() {
+        wait = wait.max(context.backoff.leave_alone(uid, asked, Instant::now()));
+    }
     let again_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     let error_chain = chain(error);
     match error.class() {

@@ -2,6 +2,7 @@
 
 use std::error::Error as _;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use kube::core::Status;
 
@@ -216,6 +217,12 @@ impl Error {
         let answer = self.answer()?;
         (answer.is_forbidden() || answer.is_invalid() || answer.code == 422)
             .then_some(answer.message.as_str())
+    }
+
+    /// How long the control plane wants to be left alone.
+    pub fn retry_after(&self) -> Option<Duration> {
+        let seconds = self.answer()?.details.as_ref()?.retry_after_seconds;
+        (seconds > 0).then(|| Duration::from_secs(seconds.into()))
     }
 
     /// The control plane's answer, when it gave one.

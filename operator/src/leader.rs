@@ -110,14 +110,14 @@ impl Candidate {
                 }
                 Ok(Err(error)) => {
                     self.health.set(Phase::Asking);
-                    tracing::warn!(%error, "failed to ask for the lease; asked again in 2 s");
+                    tracing::warn!(%error, "failed to ask for the lease; asked again in 1 s");
                 }
                 Err(_) => {
                     self.health.set(Phase::Asking);
-                    tracing::warn!("failed to ask for the lease in time; asked again in 2 s");
+                    tracing::warn!("failed to ask for the lease in time; asked again in 1 s");
                 }
             }
-            tokio::time::sleep(RETRY).await;
+            tokio::time::sleep(LOOK).await;
         }
     }
 

@@ -26,6 +26,7 @@ mod model;
 pub mod network;
 mod pod;
 mod read;
+mod retry_after;
 pub mod runtime;
 mod secret_key;
 mod serve;

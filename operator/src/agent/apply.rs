@@ -11,7 +11,7 @@ use super::plan::{Make, Observed, Plan, Removal};
 use super::workloads;
 use crate::apply::{self, Propagation, Version};
 use crate::context::Context;
-use crate::error::Error;
+use crate::error::{Error, chain};
 use crate::read;
 use crate::runtime::WorkloadKind;
 
@@ -26,13 +26,25 @@ pub enum Applied {
     Done,
     /// The cluster refused, in these words (LIFE-15).
     Refused(String),
+    /// It failed again and again, in these words; it is tried again.
+    Failing(String),
+}
+
+/// So many failures in a row are nobody's business: most are over by then.
+const PASSING: u32 = 2;
+
+/// What is told of an error that is tried again; none where it may well be over with the
+/// next try.
+pub fn failing(context: &Context, uid: &str, error: &Error) -> Option<Applied> {
+    let is_ordinary = error.is_conflict() || error.is_not_found();
+    (!is_ordinary && context.backoff.count(uid) >= PASSING).then(|| Applied::Failing(chain(error)))
 }
 
 impl Applied {
     /// When to look again, where all that was planned is looked at after `planned`.
     pub fn at_most(&self, planned: Duration) -> Duration {
         match self {
-            Self::Done => planned,
+            Self::Done | Self::Failing(_) => planned,
             Self::Refused(_) => planned.min(REFUSED_AGAIN),
         }
     }

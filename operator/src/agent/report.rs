@@ -93,10 +93,19 @@ fn ours(status: &AgentStatus) -> AgentStatus {
     }
 }
 
+/// How a failure is told that may pass by itself.
+pub fn again(words: &str) -> String {
+    format!("{words}; it is tried again, with growing pauses")
+}
+
 /// What a person is told once the cluster has had its say.
 fn outlook(plan: &Plan, applied: &Applied) -> Outlook {
     match applied {
         Applied::Done => plan.outlook.clone(),
+        Applied::Failing(words) => Outlook {
+            running: plan.outlook.running,
+            ..Outlook::pending(again(words))
+        },
         Applied::Refused(words) => Outlook {
             // A full quota empties by itself; every other refusal wants a person.
             readiness: if words.contains("exceeded quota") {
@@ -137,7 +146,11 @@ fn status(
         // An expiry written by this very plan is seen, and reported, by the next.
         observed_generation: Some(generation),
         start_number: Some(plan.ledger.start_number),
-        observed_starts: Some(plan.ledger.starts),
+        observed_starts: match applied {
+            Applied::Done | Applied::Refused(_) => Some(plan.ledger.starts),
+            // Whoever asked for a start waits on.
+            Applied::Failing(_) => present.observed_starts,
+        },
         finished_start: plan.finished_start,
         config_digest: Some(plan.ledger.config_digest.clone()),
         observed_desired_state: Some(plan.ledger.desired_state),
@@ -158,7 +171,7 @@ fn last_start(plan: &Plan, applied: &Applied) -> Option<LastStart> {
     let refused = match applied {
         Applied::Refused(words) => Some(clip(words, MAX_REFUSAL).to_owned()),
         Applied::Done if plan.workload.is_some() => None,
-        Applied::Done => start.refused.clone(),
+        Applied::Done | Applied::Failing(_) => start.refused.clone(),
     };
     Some(LastStart { refused, ..start })
 }

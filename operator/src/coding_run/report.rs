@@ -10,6 +10,7 @@ use super::observe::Observed;
 use super::phase::Standing;
 use super::plan::{Action, Plan};
 use crate::agent::apply::Applied;
+use crate::agent::report::again;
 use crate::apply::{self, Version};
 use crate::conditions::{self, Readiness, Wanted};
 use crate::context::Context;
@@ -48,7 +49,17 @@ pub fn ours(status: &CodingRunStatus) -> CodingRunStatus {
 
 /// Where the run stands once the cluster has had its say.
 pub fn standing(plan: &Plan, applied: &Applied) -> Standing {
-    let Applied::Refused(words) = applied else { return plan.standing.clone() };
+    let words = match applied {
+        Applied::Done => return plan.standing.clone(),
+        // An edit comes later; where the run stands says its agent.
+        Applied::Failing(_) if !matches!(plan.action, Some(Action::Create(_))) => {
+            return plan.standing.clone();
+        }
+        Applied::Failing(words) => {
+            return Standing { message: again(words), ..plan.standing.clone() };
+        }
+        Applied::Refused(words) => words,
+    };
     let message = format!("the cluster refused: {words}; tried again every 30 s");
     // A full quota empties by itself; every other refusal wants a person.
     let readiness =
@@ -76,7 +87,7 @@ pub fn status(
     now: Timestamp,
 ) -> CodingRunStatus {
     let Plan { action, standing: _, agent, start_time, completion_time } = plan;
-    let is_refused = matches!((applied, action), (Applied::Refused(_), Some(Action::Create(_))));
+    let is_made = matches!(applied, Applied::Done) || !matches!(action, Some(Action::Create(_)));
     let mut wanted = standing.readiness.conditions(standing.reason, &standing.message);
     wanted.push(Wanted {
         kind: kind::COMPLETE,
@@ -88,7 +99,7 @@ pub fn status(
         observed_generation: Some(generation),
         phase: Some(standing.phase),
         start_number: standing.start_number,
-        agent: if is_refused { None } else { agent.clone() },
+        agent: if is_made { agent.clone() } else { None },
         start_time: start_time.clone(),
         gone_since: standing.gone_since.clone(),
         completion_time: completion_time.clone(),

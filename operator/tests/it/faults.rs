@@ -46,9 +46,7 @@ impl Binary {
 
     /// What `/readyz` says.
     pub async fn readyz(&self) -> anyhow::Result<String> {
-        let config = kube::Config::new(format!("http://{}", self.listen).parse()?);
-        let request = axum::http::Request::get("/readyz").body(Vec::new())?;
-        Ok(kube::Client::try_from(config)?.request_text(request).await?)
+        readyz(&self.listen).await
     }
 
     /// Waits until `/readyz` says this.
@@ -56,14 +54,18 @@ impl Binary {
         let listen = self.listen.clone();
         let what = format!("/readyz says {words}");
         let asked = || async {
-            let config = kube::Config::new(format!("http://{listen}").parse()?);
-            let request = axum::http::Request::get("/readyz").body(Vec::new())?;
-            let said = kube::Client::try_from(config)?.request_text(request).await?;
+            let said = readyz(&listen).await?;
             anyhow::ensure!(said.contains(words), "{said}");
             anyhow::Ok(())
         };
         self.process.wait_for(&what, super::world::DEADLINE, asked).await.unwrap();
     }
+}
+
+async fn readyz(listen: &str) -> anyhow::Result<String> {
+    let config = kube::Config::new(format!("http://{listen}").parse()?);
+    let request = axum::http::Request::get("/readyz").body(Vec::new())?;
+    Ok(kube::Client::try_from(config)?.request_text(request).await?)
 }
 
 /// How often each object was created through a proxy, but for notes and the lease.

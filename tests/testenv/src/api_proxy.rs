@@ -221,12 +221,11 @@ async fn answer(shared: Arc<Shared>, request: http::Request<Incoming>) -> Result
     let verdict = (lock(&shared.rule))(&asked);
     let note = |status: u16| {
         let request = Request { status, answered: Timestamp::now(), ..asked.clone() };
-        lock(&shared.calls).push(Call { request, at, verdict });
+        shared.note(Call { request, at, verdict });
     };
     match verdict {
         Verdict::Forward => {
-            let answer = forward(&shared.upstream, request).await?;
-            note(answer.status().as_u16());
+            let answer = shared.forward(request, asked.clone(), at, verdict).await?;
             if asked.verb == "watch" && answer.status().is_success() {
                 return Ok(answer.map(|body| shared.watches.follow(body, &shared.tasks)));
             }
@@ -245,11 +244,11 @@ async fn answer(shared: Arc<Shared>, request: http::Request<Incoming>) -> Result
             Err(Cut)
         }
         Verdict::ForwardThenCut => {
-            note(carry_out(&shared, request).await?);
+            shared.forward(request, asked, at, verdict).await?;
             Err(Cut)
         }
         Verdict::ForwardThenHang => {
-            note(carry_out(&shared, request).await?);
+            shared.forward(request, asked.clone(), at, verdict).await?;
             hang(&shared, asked).await
         }
     }
@@ -260,29 +259,44 @@ async fn hang(shared: &Shared, asked: Request) -> Result<Answer, Cut> {
     std::future::pending().await
 }
 
-/// Forwards to the end, even when the client goes away meanwhile.
-async fn carry_out(shared: &Shared, request: http::Request<Incoming>) -> Result<u16, Cut> {
-    let upstream = shared.upstream.clone();
-    let done = shared.tasks.spawn(async move {
-        let answer = forward(&upstream, request).await?;
-        let status = answer.status().as_u16();
-        answer.into_body().collect().await.map_err(|_| Cut)?;
-        Ok(status)
-    });
-    done.await.map_err(|_| Cut)?
+impl Shared {
+    fn note(&self, call: Call) {
+        lock(&self.calls).push(call);
+    }
+
+    /// Forwards a call and keeps what was answered. Once it is on its way it is done and
+    /// kept even when the client goes away meanwhile.
+    async fn forward(
+        self: &Arc<Self>,
+        request: http::Request<Incoming>,
+        asked: Request,
+        at: Instant,
+        verdict: Verdict,
+    ) -> Result<http::Response<Body>, Cut> {
+        let request = whole_request(request).await?;
+        let shared = Arc::clone(self);
+        let done = self.tasks.spawn(async move {
+            let answer = send(&shared.upstream, request).await?;
+            let status = answer.status().as_u16();
+            shared.note(Call { request: Request { status, ..asked }, at, verdict });
+            Ok(answer)
+        });
+        done.await.map_err(|_| Cut)?
+    }
 }
 
-/// Asks the API server. One that is not there is a connection that ends.
-async fn forward(
-    upstream: &Client,
-    request: http::Request<Incoming>,
-) -> Result<http::Response<Body>, Cut> {
+/// The call as it goes on, read to its end.
+async fn whole_request(request: http::Request<Incoming>) -> Result<http::Request<Body>, Cut> {
     let (mut parts, body) = request.into_parts();
     for header in [HOST, CONNECTION, TRANSFER_ENCODING, AUTHORIZATION] {
         parts.headers.remove(header);
     }
     let body = body.collect().await.map_err(|_| Cut)?.to_bytes();
-    let request = http::Request::from_parts(parts, Body::from(body));
+    Ok(http::Request::from_parts(parts, Body::from(body)))
+}
+
+/// Asks the API server. One that is not there is a connection that ends.
+async fn send(upstream: &Client, request: http::Request<Body>) -> Result<http::Response<Body>, Cut> {
     let mut answer = upstream.send(request).await.map_err(|_| Cut)?;
     for header in [CONNECTION, TRANSFER_ENCODING] {
         answer.headers_mut().remove(header);

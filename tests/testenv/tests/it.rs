@@ -1,5 +1,7 @@
 #![cfg(test)]
 
+#[path = "it/api_proxy.rs"]
+mod api_proxy;
 #[path = "it/control_plane.rs"]
 mod control_plane;
 #[path = "it/hosting.rs"]

@@ -151,7 +151,10 @@ async fn killed_at(
     let proxy = world.proxy().await;
     let mut count = 0;
     proxy.rule(move |asked| {
-        count += usize::from(counts(asked));
+        if !counts(asked) {
+            return Verdict::Forward;
+        }
+        count += 1;
         match when {
             // Nothing of it gets through any more: the operator is as good as dead.
             _ if count > k => Verdict::Cut,

@@ -31,12 +31,11 @@ async fn an_operator_outlives_the_api_server_and_the_store_and_makes_nothing_twi
 
     control_plane.kill_api_server().unwrap();
     // Ready is who could act: one that cannot renew its lease drops the work and says why.
-    let listen = &operator;
+    let it = &operator;
     within("/readyz tells of it", Duration::from_secs(30), || async {
-        let said = format!("{:#}", listen.readyz().await.err().map_or_else(String::new, |it| {
-            format!("{it:#}")
-        }));
-        anyhow::ensure!(said.contains("control plane: failed"), "{said}");
+        let said = it.readyz().await.unwrap_or_else(|error| format!("{error:#}"));
+        let words = it.process.last_words();
+        anyhow::ensure!(said.contains("control plane: failed"), "{said}; {words}");
         anyhow::Ok(())
     })
     .await
