@@ -56,8 +56,16 @@ pub async fn reconcile(agent: Arc<Guard<Agent>>, context: Arc<Context>) -> Resul
         Ok(applied) => applied,
         Err(error) => {
             if let Some(failing) = apply::failing(&context, &observed.agent.uid, &error) {
-                let told =
-                    report::report(&context, agent, ledger_status, &observed, &plan, &failing, version, now);
+                let told = report::report(
+                    &context,
+                    agent,
+                    ledger_status,
+                    &observed,
+                    &plan,
+                    &failing,
+                    version,
+                    now,
+                );
                 if let Err(untold) = told.await {
                     tracing::debug!(error = chain(&untold), "a failure could not be told either");
                 }

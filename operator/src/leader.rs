@@ -23,7 +23,7 @@ use crate::serve::{Health, Phase};
 const DURATION: Duration = Duration::from_secs(15);
 /// A leader that could not renew for this long drops its work.
 const RENEW_WITHIN: Duration = Duration::from_secs(10);
-/// How often a leader renews, and a candidate asks again that got no answer.
+/// How often a leader renews.
 const RETRY: Duration = Duration::from_secs(2);
 /// How often a candidate looks whether the lease is free: often enough that a leader that
 /// stops is followed within two seconds.

@@ -30,8 +30,8 @@ fn whole(text: Vec<u8>) -> Box<DynBody> {
 }
 
 fn seconds<B>(response: &Response<B>) -> Option<u32> {
-    let is_for_now =
-        [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE].contains(&response.status());
+    let is_for_now = [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE]
+        .contains(&response.status());
     let header = response.headers().get(RETRY_AFTER).filter(|_| is_for_now)?;
     header.to_str().ok()?.parse().ok()
 }

@@ -102,10 +102,9 @@ pub fn again(words: &str) -> String {
 fn outlook(plan: &Plan, applied: &Applied) -> Outlook {
     match applied {
         Applied::Done => plan.outlook.clone(),
-        Applied::Failing(words) => Outlook {
-            running: plan.outlook.running,
-            ..Outlook::pending(again(words))
-        },
+        Applied::Failing(words) => {
+            Outlook { running: plan.outlook.running, ..Outlook::pending(again(words)) }
+        }
         Applied::Refused(words) => Outlook {
             // A full quota empties by itself; every other refusal wants a person.
             readiness: if words.contains("exceeded quota") {

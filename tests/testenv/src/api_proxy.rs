@@ -278,7 +278,8 @@ impl Shared {
         let done = self.tasks.spawn(async move {
             let answer = send(&shared.upstream, request).await?;
             let status = answer.status().as_u16();
-            shared.note(Call { request: Request { status, ..asked }, at, verdict });
+            let request = Request { status, answered: Timestamp::now(), ..asked };
+            shared.note(Call { request, at, verdict });
             Ok(answer)
         });
         done.await.map_err(|_| Cut)?
@@ -296,7 +297,10 @@ async fn whole_request(request: http::Request<Incoming>) -> Result<http::Request
 }
 
 /// Asks the API server. One that is not there is a connection that ends.
-async fn send(upstream: &Client, request: http::Request<Body>) -> Result<http::Response<Body>, Cut> {
+async fn send(
+    upstream: &Client,
+    request: http::Request<Body>,
+) -> Result<http::Response<Body>, Cut> {
     let mut answer = upstream.send(request).await.map_err(|_| Cut)?;
     for header in [CONNECTION, TRANSFER_ENCODING] {
         answer.headers_mut().remove(header);

@@ -240,8 +240,7 @@ where
     let found = world.api::<K>().list(&ListParams::default()).await.unwrap();
     let told = |object: &K| {
         let mut object = serde_json::to_value(object).unwrap();
-        let is_seen =
-            object["metadata"]["generation"] == object["status"]["observedGeneration"];
+        let is_seen = object["metadata"]["generation"] == object["status"]["observedGeneration"];
         let name = object["metadata"]["name"].take();
         object["metadata"] = json!({ "name": name, "isSeen": is_seen });
         forget_times(&mut object);

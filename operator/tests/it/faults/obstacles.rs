@@ -45,9 +45,8 @@ async fn an_object_whose_every_apply_fails_says_so_delays_nobody_and_heals(
     }
     for number in 0..20 {
         let name = format!("good-{number:02}");
-        let is_ready = |status: &foundry_crds::AgentStatus| {
-            status.state == Some(AgentState::OnDemand)
-        };
+        let is_ready =
+            |status: &foundry_crds::AgentStatus| status.state == Some(AgentState::OnDemand);
         world.status("the others are Ready", &name, is_ready).await;
     }
     assert!(began.elapsed() < NORMAL, "they took {:?}", began.elapsed());

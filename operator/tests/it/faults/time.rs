@@ -41,8 +41,7 @@ async fn a_clock_that_jumps_to_and_fro_around_the_ttl_ends_an_agent_once_and_sta
         hand.store(at, Ordering::SeqCst);
         world.edit("kid", json!({ "instructions": format!("look at {number}") })).await;
         let what = format!("edit {number} counts");
-        let status =
-            world.status(&what, "kid", |status| status.start_number == Some(number)).await;
+        let status = world.status(&what, "kid", |status| status.start_number == Some(number)).await;
         assert_eq!(status.last_start.unwrap().number, 1, "the process is the first one");
         let jobs = world.exactly::<Job>(&["foundry-agent-kid-1"]).await;
         assert_eq!(jobs[0].uid(), first, "at {at}");
@@ -58,8 +57,7 @@ async fn a_clock_that_jumps_to_and_fro_around_the_ttl_ends_an_agent_once_and_sta
         hand.store(at, Ordering::SeqCst);
         world.edit("kid", json!({ "instructions": format!("look at {number}") })).await;
         let what = format!("edit {number} counts");
-        let status =
-            world.status(&what, "kid", |status| status.start_number == Some(number)).await;
+        let status = world.status(&what, "kid", |status| status.start_number == Some(number)).await;
         assert_eq!(status.state, Some(AgentState::Expired), "at {at}");
     }
     let spec = world.api::<Agent>().get("kid").await.unwrap().spec;

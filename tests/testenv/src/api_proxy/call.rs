@@ -90,7 +90,11 @@ mod tests {
             ("GET", "/api/v1/namespaces/team", "get  namespaces /team "),
             ("GET", "/api/v1/nodes", "list  nodes / "),
             ("DELETE", "/apis/batch/v1/namespaces/team/jobs/one", "delete batch jobs team/one "),
-            ("POST", "/apis/events.k8s.io/v1/namespaces/a/events", "create events.k8s.io events a/ "),
+            (
+                "POST",
+                "/apis/events.k8s.io/v1/namespaces/a/events",
+                "create events.k8s.io events a/ ",
+            ),
             ("GET", "/readyz", "list   / "),
         ] {
             assert_eq!(told(method, uri), expected, "{method} {uri}");

@@ -40,11 +40,7 @@ impl Watches {
     }
 
     /// What a watch shows, in its order, each frame as late as is asked for.
-    pub(super) fn follow(
-        &self,
-        body: Body,
-        tasks: &TaskTracker,
-    ) -> UnsyncBoxBody<Bytes, BoxError> {
+    pub(super) fn follow(&self, body: Body, tasks: &TaskTracker) -> UnsyncBoxBody<Bytes, BoxError> {
         let (shown, next) = mpsc::channel(ON_THEIR_WAY);
         tasks.spawn(read(body, shown, self.cuts.subscribe()));
         let frames = futures::stream::unfold(
