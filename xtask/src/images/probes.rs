@@ -156,8 +156,6 @@ fn probe(what: &str, command: &[&str], expected: Expected) -> Probe {
 
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
-
     use super::*;
 
     fn versions() -> Versions {
@@ -167,21 +165,25 @@ mod tests {
 
     /// WORK-13: the versions that are pinned are the ones asked for, and each is looked for
     /// in the image.
-    #[rstest]
-    #[case("GO", "1.26.")]
-    #[case("NODE", "26.5.1")]
-    #[case("PNPM_OTHER", "11.0.8")]
-    #[case("PNPM_DEFAULT", "11.1.3")]
-    #[case("GOPLS", "v0.22.0")]
-    #[case("GOLANGCI_LINT", "v2.13.2")]
-    fn the_coding_image_pins_what_it_must_hold(#[case] name: &str, #[case] version: &str) {
+    #[test]
+    fn the_coding_image_pins_what_it_must_hold() {
         let versions = versions();
-        assert!(versions.of(name).starts_with(version), "{name}={}", versions.of(name));
-        let bare = version.trim_start_matches('v');
-        let is_looked_for = of("foundry-harness-coding", &versions)
-            .iter()
-            .any(|probe| matches!(&probe.expected, Expected::Words(words) if words.contains(bare)));
-        assert!(is_looked_for, "{name}");
+        for (name, version) in [
+            ("GO", "1.26."),
+            ("NODE", "26.5.1"),
+            ("PNPM_OTHER", "11.0.8"),
+            ("PNPM_DEFAULT", "11.1.3"),
+            ("GOPLS", "v0.22.0"),
+            ("GOLANGCI_LINT", "v2.13.2"),
+        ] {
+            let pinned = versions.of(name);
+            assert!(pinned.starts_with(version), "{name}={pinned}");
+            let bare = version.trim_start_matches('v');
+            let is_looked_for = of("foundry-harness-coding", &versions).iter().any(
+                |probe| matches!(&probe.expected, Expected::Words(words) if words.contains(bare)),
+            );
+            assert!(is_looked_for, "{name}");
+        }
     }
 
     #[test]

@@ -103,6 +103,7 @@ pub mod tests {
             status: 200,
             received: instant,
             answered: instant,
+            dry_run: false,
         }
     }
 
