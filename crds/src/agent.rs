@@ -188,12 +188,12 @@ pub struct AgentSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "form::skills")]
     pub skills: Vec<SkillRef>,
-    /// ToolServers of the same namespace, connected beside the agent's own tools.
+    /// Tool servers of the same namespace, connected beside the agent's own tools.
     // SPEC-05
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "form::tool_servers")]
     pub tool_servers: Vec<String>,
-    /// How many earlier versions of a persistent agent are kept as ControllerRevisions,
+    /// How many earlier versions of a persistent agent are kept as `ControllerRevisions`,
     /// from 1 to 1000. Absent means all.
     // SPEC-01
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -417,7 +417,7 @@ pub fn skills(generator: &mut SchemaGenerator) -> Schema {
     )
 }
 
-/// ToolServers of an agent.
+/// Tool servers of an agent.
 pub fn tool_servers(generator: &mut SchemaGenerator) -> Schema {
     let name = described(label(generator), "Name of a ToolServer.");
     list(20, &name, &[unique("", "names a ToolServer twice")])

@@ -110,7 +110,7 @@ pub struct SwarmMember {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "form::skills")]
     pub skills: Vec<SkillRef>,
-    /// ToolServers connected beside the member's own tools.
+    /// Tool servers connected beside the member's own tools.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "form::tool_servers")]
     pub tool_servers: Vec<String>,

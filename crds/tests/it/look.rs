@@ -177,8 +177,7 @@ async fn the_examples_are_accepted_as_they_are() {
             // Whatever namespace they are written for, it is this one.
             let text = std::fs::read_to_string(&path).unwrap();
             let lines = text.lines().filter(|line| !line.starts_with("  namespace: "));
-            let manifest =
-                Manifest::with(&namespace, &lines.collect::<Vec<_>>().join("\n"));
+            let manifest = Manifest::with(&namespace, &lines.collect::<Vec<_>>().join("\n"));
             said(&namespace, &["apply", "--dry-run=server", "--filename", manifest.path()]).await;
             accepted += 1;
         }

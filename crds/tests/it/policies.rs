@@ -16,7 +16,7 @@ const API: &str = "system:serviceaccount:default:foundry-api";
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A namespace in which ann may edit, ben is an administrator, and mia may write Models
-/// and ToolServers and nothing else.
+/// and `ToolServers` and nothing else.
 struct Office {
     control_plane: &'static ControlPlane,
     namespace: TestNamespace,

@@ -190,6 +190,7 @@ fn paths() -> Vec<Case> {
 
 /// SKILL-08: what a file holds, in bytes.
 fn bytes() -> Vec<Case> {
+    const OVER: &str = "holds over 256 KiB of text in all";
     let kept = json!({ "path": "logo.png", "size": 262_144, "sha256": DIGEST });
     let with = |more: Value| {
         let mut file = kept.clone();
@@ -202,7 +203,6 @@ fn bytes() -> Vec<Case> {
             { "path": "b.md", "content": "a".repeat(size) },
         ]))
     };
-    const OVER: &str = "holds over 256 KiB of text in all";
     vec![
         case(
             "spec.files[0].content",
