@@ -155,7 +155,7 @@ impl Service for Api {
         }
         let person = match person(&parts.headers, body).await {
             Ok(person) => person,
-            Err(refusal) => return shared.end(number, refusal),
+            Err((status, words)) => return shared.end(number, refuse(status, &words)),
         };
         let is_new = shared.meet(number, &person);
         let answer = shared.by_mood(&person, is_new, given).await;
@@ -228,16 +228,13 @@ fn troubled(status: u16, after: Option<u64>) -> Response<Full<Bytes>> {
     answer
 }
 
-async fn person(
-    headers: &http::HeaderMap,
-    body: Incoming,
-) -> Result<Person, Response<Full<Bytes>>> {
-    let unprocessable = |words: &str| Err(refuse(StatusCode::UNPROCESSABLE_ENTITY, words));
+async fn person(headers: &http::HeaderMap, body: Incoming) -> Result<Person, (StatusCode, String)> {
+    let unprocessable = |words: &str| Err((StatusCode::UNPROCESSABLE_ENTITY, words.to_owned()));
     let is_json = headers
         .get(header::CONTENT_TYPE)
         .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
     if !is_json {
-        return Err(refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send JSON"));
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "send JSON".to_owned()));
     }
     let read = tokio::time::timeout(Duration::from_secs(5), served::body(body, LONGEST)).await;
     let Ok(Ok(body)) = read else { return unprocessable("the body cannot be read") };
