@@ -310,13 +310,14 @@ mod tests {
         assert_eq!(told, (429, Some("7".to_owned())));
         people.set(Mood::Hangs(String::new()));
         let body = ann();
-        let mut call = std::pin::pin!(post(&people, Some("s3cret"), &body));
+        let mut call = Box::pin(post(&people, Some("s3cret"), &body));
         while people.calls().len() < 2 {
             assert!(futures::poll!(call.as_mut()).is_pending());
             tokio::task::yield_now().await;
         }
         people.set(Mood::Well);
-        assert_eq!(call.await.0, 201);
+        assert_eq!(call.as_mut().await.0, 201);
+        drop(call);
         people.stop().await;
     }
 }
