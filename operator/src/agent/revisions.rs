@@ -84,9 +84,8 @@ fn revision(agent: &AgentId, spec: &AgentSpec, ledger: &Ledger) -> ControllerRev
 }
 
 /// What the agent is told, as a merge patch of an Agent: applied, it brings the version
-/// back. That is why what is not there is said too; and never by a null, for the API server
-/// drops those from the data at the next patch of anything else, finds that immutable data
-/// changed, and refuses: the garbage collector could never let such an object go.
+/// back. That is why what is not there is said too. Its keys stand in the order of the
+/// alphabet, and nothing is null: `apply::create_revision` says why.
 fn data(spec: &AgentSpec) -> serde_json::Value {
     let AgentSpec { instructions, harness, tools, skills, tool_servers, .. } = spec;
     let skill = |SkillRef { name, version }: &SkillRef| match version {
@@ -94,12 +93,12 @@ fn data(spec: &AgentSpec) -> serde_json::Value {
         None => json!({ "name": name }),
     };
     json!({ "spec": {
+        "harness": harness,
         "instructions": instructions.as_deref().unwrap_or_default(),
         "model": spec.model(),
-        "harness": harness,
         "skills": skills.iter().map(skill).collect::<Vec<_>>(),
-        "tools": tools,
         "toolServers": tool_servers,
+        "tools": tools,
     } })
 }
 

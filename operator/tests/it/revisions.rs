@@ -50,6 +50,19 @@ async fn an_edit_stores_a_version_and_earlier_ones_read_back_byte_for_byte() {
     let operator = world.cluster_operator();
     world.harness("agent-v1").await;
     told(&world, "ann", "one", None).await;
+    let odd = "a < b && c > \"d\" \u{8}\u{1f}\u{7f}\u{2028}\u{2029} \u{1f980}\r\n";
+    told(&world, "odd", odd, None).await;
+    starts(&world, "odd", 1).await;
+    world.exactly::<ControllerRevision>(&["foundry-agent-ann-1", "foundry-agent-odd-1"]).await;
+    // The API server writes the data anew when anything is patched, and must find it equal:
+    // else nobody could orphan a version, and no agent would go that is deleted so.
+    let api = world.api::<ControllerRevision>();
+    assert_eq!(data(&world, "foundry-agent-odd-1").await["spec"]["instructions"], odd);
+    for patch in [Patch::Merge, Patch::Strategic] {
+        let label = patch(json!({ "metadata": { "labels": { "looked": "at" } } }));
+        api.patch("foundry-agent-odd-1", &PatchParams::default(), &label).await.unwrap();
+    }
+    world.api::<Agent>().delete("odd", &DeleteParams::default()).await.unwrap();
     starts(&world, "ann", 1).await;
     world.exactly::<ControllerRevision>(&["foundry-agent-ann-1"]).await;
     let first = bytes(&world, "foundry-agent-ann-1").await;
@@ -67,7 +80,6 @@ async fn an_edit_stores_a_version_and_earlier_ones_read_back_byte_for_byte() {
     world.exactly::<ControllerRevision>(&both).await;
 
     // What a version holds cannot be changed, by whomever.
-    let api = world.api::<ControllerRevision>();
     let other = Patch::Merge(json!({ "data": { "spec": { "instructions": "three" } } }));
     let refused = api.patch(both[0], &PatchParams::default(), &other).await.unwrap_err();
     assert!(refused.to_string().contains("immutable"), "{refused}");

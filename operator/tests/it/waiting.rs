@@ -2,7 +2,8 @@
 
 use foundry_crds::agent::Activation;
 use foundry_crds::model::{Provider, SecretKeyRef};
-use foundry_crds::{Model, ModelSpec};
+use foundry_crds::swarm::{SwarmMember, SwarmSpec};
+use foundry_crds::{Model, ModelSpec, Swarm};
 use kube::Api;
 use kube::api::{DynamicObject, ListParams};
 use kube::discovery::ApiResource;
@@ -42,6 +43,23 @@ fn model(name: &str, secret: Option<&str>) -> Model {
     )
 }
 
+fn swarm(name: &str) -> Swarm {
+    let member = SwarmMember {
+        name: "one".to_owned(),
+        harness: "agent-v1".to_owned(),
+        instructions: "Look.".to_owned(),
+        ..SwarmMember::default()
+    };
+    let spec = SwarmSpec {
+        owner: "eve".to_owned(),
+        parent: "ann".to_owned(),
+        goal: "Look around.".to_owned(),
+        members: vec![member],
+        ..SwarmSpec::default()
+    };
+    Swarm::new(name, spec)
+}
+
 async fn on_demand(world: &World, name: &str) {
     world.agent(name, |spec| spec.activation = Some(Activation::OnDemand)).await;
 }
@@ -58,6 +76,7 @@ async fn kubectl_waits_for_every_kind() {
     reported(&world, "crm", json!({ "generation": 1, "reachable": true, "toolCount": 2 })).await;
     on_demand(&world, "ann").await;
     world.run("fix", |_| {}).await;
+    world.create(&swarm("team")).await;
     let waits = async |what: &str, whom: &[&str]| {
         let wait = ["wait", "--timeout=90s", what];
         kubectl(&world, &[&wait, whom].concat()).await
@@ -69,6 +88,7 @@ async fn kubectl_waits_for_every_kind() {
         "harness/agent-v1",
         "model/mini",
         "skill/style",
+        "swarm/team",
         "toolserver/crm",
     ];
     let said = waits("--for=condition=Ready", &ready).await;
@@ -168,15 +188,7 @@ async fn kstatus_reads_every_kind_as_it_is() {
     }
     world.run("fix", |_| {}).await;
     world.run("stuck", |spec| spec.harness = Some("nowhere".to_owned())).await;
-    let swarm = json!({
-        "apiVersion": "foundry.flow.life/v1alpha1", "kind": "Swarm",
-        "metadata": { "name": "team" },
-        "spec": {
-            "owner": "eve", "parent": "ann", "goal": "Look around.",
-            "members": [{ "name": "one", "harness": "agent-v1", "instructions": "Look." }],
-        },
-    });
-    world.create(&serde_json::from_value::<foundry_crds::Swarm>(swarm).unwrap()).await;
+    world.create(&swarm("team")).await;
 
     let unseen = everything(&world).await.unwrap();
     for (kind, _) in KINDS {

@@ -80,7 +80,7 @@ fn a_version_holds_what_the_agent_is_told_and_belongs_to_it() {
     );
 }
 
-/// A null in it would keep the object from ever being patched, or orphaned.
+/// `apply::create_revision` says why nothing may be null.
 #[test]
 fn a_version_says_what_is_not_there_without_a_null() {
     let nothing = AgentSpec { harness: "agent-v1".to_owned(), ..AgentSpec::default() };
