@@ -140,9 +140,10 @@ fn agents(
             .reconcile_on(woken)
             .reconcile_on(told)
             .watches_stream(lost_versions, |it: Mark| agent_of(&it))
-            .watches_stream(watched("deployment", &metrics, deployments), |it: Guard<Deployment>| {
-                agent_of(&it)
-            })
+            .watches_stream(
+                watched("deployment", &metrics, deployments),
+                |it: Guard<Deployment>| agent_of(&it),
+            )
             .watches_stream(watched("job", &metrics, jobs), |it: Guard<Job>| agent_of(&it))
             .watches_stream(watched("pod", &metrics, pods), |it: Guard<Pod>| agent_of(&it))
             .graceful_shutdown_on(stop.cancelled_owned())

@@ -105,8 +105,6 @@ impl Candidate {
                 Ok(Ok(false)) => {
                     self.health.set(Phase::Standby);
                     tracing::debug!("another operator leads");
-                    tokio::time::sleep(LOOK).await;
-                    continue;
                 }
                 Ok(Err(error)) => {
                     self.health.set(Phase::Asking);

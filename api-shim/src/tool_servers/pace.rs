@@ -79,8 +79,9 @@ fn wait(failures: u32) -> SignedDuration {
     match failures.checked_sub(1) {
         None => REFRESH,
         Some(doublings) => {
-            let longer = FIRST_WAIT.checked_mul(1_i32.checked_shl(doublings).unwrap_or(i32::MAX));
-            longer.filter(|wait| wait.is_positive()).map_or(LAST_WAIT, |wait| wait.min(LAST_WAIT))
+            let longer = FIRST_WAIT.checked_mul(2_i32.checked_pow(doublings).unwrap_or(i32::MAX));
+            // One that is too long to count is beyond the last.
+            longer.map_or(LAST_WAIT, |wait| wait.min(LAST_WAIT))
         }
     }
 }
@@ -95,23 +96,23 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn tools() -> Option<Answer> {
-        Some(Answer::Tools(vec!["echo".to_owned()]))
+    fn tools() -> Answer {
+        Answer::Tools(vec!["echo".to_owned()])
     }
 
-    fn silent() -> Option<Answer> {
-        Some(Answer::Silent("refused".to_owned()))
+    fn silent() -> Answer {
+        Answer::Silent("refused".to_owned())
     }
 
     #[test]
     fn a_server_that_answers_is_asked_again_after_ten_minutes_and_after_an_edit_at_once() {
         let mut memory = Memory::default();
         assert!(memory.is_due(1, at(0)), "one that was never asked");
-        memory.heard(1, tools(), at(0));
+        memory.heard(1, Some(tools()), at(0));
         assert!(!memory.is_due(1, at(599)));
         assert!(memory.is_due(1, at(600)));
         assert!(memory.is_due(2, at(1)), "the spec was edited");
-        assert_eq!(memory.answer_to(1), tools().as_ref());
+        assert_eq!(memory.answer_to(1), Some(&tools()));
         assert_eq!(memory.answer_to(2), None, "the answer is about another spec");
     }
 
@@ -120,22 +121,22 @@ mod tests {
         let mut memory = Memory::default();
         let mut now = 0;
         for wait in [10, 20, 40, 80, 160, 300, 300] {
-            memory.heard(1, silent(), at(now));
+            memory.heard(1, Some(silent()), at(now));
             assert!(!memory.is_due(1, at(now + wait - 1)), "{wait}");
             assert!(memory.is_due(1, at(now + wait)), "{wait}");
             now += wait;
         }
-        memory.heard(1, tools(), at(now));
-        memory.heard(1, silent(), at(now));
+        memory.heard(1, Some(tools()), at(now));
+        memory.heard(1, Some(silent()), at(now));
         assert!(memory.is_due(1, at(now + 10)), "an answer begins the count anew");
     }
 
     #[test]
     fn a_question_that_could_not_be_put_takes_no_answer_away() {
         let mut memory = Memory::default();
-        memory.heard(1, tools(), at(0));
+        memory.heard(1, Some(tools()), at(0));
         memory.heard(1, None, at(600));
-        assert_eq!(memory.answer_to(1), tools().as_ref());
+        assert_eq!(memory.answer_to(1), Some(&tools()));
         assert!(memory.is_due(1, at(610)), "it is put again soon");
     }
 

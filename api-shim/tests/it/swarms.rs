@@ -108,12 +108,11 @@ async fn a_swarm_that_does_not_fit_is_refused_with_its_field_and_nothing_is_writ
         ("/members/0/harness_id", json!("none"), 404, "members[0].harness_id"),
     ] {
         let mut body = request();
-        match body.pointer_mut(path) {
-            Some(there) => *there = value,
-            None => {
-                let (member, field) = path.rsplit_once('/').unwrap();
-                body.pointer_mut(member).unwrap()[field] = value;
-            }
+        let (within, last) = path.rsplit_once('/').unwrap();
+        let whole = body.pointer_mut(within).unwrap();
+        match last.parse::<usize>() {
+            Ok(index) => whole[index] = value,
+            Err(_) => whole[last] = value,
         }
         let refused = app.ann().post(SWARMS, &body).await;
         assert_eq!(refused.status.as_u16(), status, "{path}: {}", refused.text);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use foundry_crds::{
     ToolServer, ToolServerSpec, model::SecretKeyRef, tool_server::ToolServerReport,
 };
+use kube::api::PostParams;
 use pretty_assertions::assert_eq;
 use testenv::Process;
 use tokio::{
@@ -57,7 +58,7 @@ async fn stub(
 ) -> (String, tokio::sync::mpsc::UnboundedReceiver<String>, AbortOnDropHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let (heard, hears) = tokio::sync::mpsc::unbounded_channel();
+    let (heard, questions) = tokio::sync::mpsc::unbounded_channel();
     let serving = async move {
         let mut held = Vec::new();
         loop {
@@ -75,7 +76,7 @@ async fn stub(
     };
     #[expect(clippy::disallowed_methods, reason = "ends with the test by its handle")]
     let handle = AbortOnDropHandle::new(tokio::spawn(serving));
-    (url, hears, handle)
+    (url, questions, handle)
 }
 
 const REFUSAL: &str = "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -182,7 +183,7 @@ async fn an_edit_is_answered_at_once() {
     let (url, _hears, _serving) = stub(REFUSAL).await;
     let server: ToolServer = app.cluster.tool_servers().get("moves").await.unwrap();
     let moved = ToolServer { spec: spec(&url), ..server };
-    app.cluster.tool_servers().replace("moves", &Default::default(), &moved).await.unwrap();
+    app.cluster.tool_servers().replace("moves", &PostParams::default(), &moved).await.unwrap();
     let told = until(&app, "moves", |report| report.generation == Some(2)).await;
     assert!(told.message.as_ref().unwrap().contains("401"), "{told:?}");
 }

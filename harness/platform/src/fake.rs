@@ -334,17 +334,13 @@ impl Api for FakeApi {
 
     async fn dismiss_swarm(&self, id: &str) -> Result<SwarmView, ClientError> {
         let mut state = self.asked("dismiss swarm")?;
-        match state.swarms.iter_mut().find(|swarm| swarm.id == id) {
-            Some(swarm) => {
-                swarm.dismissed = true;
-                Ok(swarm.clone())
-            }
-            None => {
-                let problem = format!("there is no swarm {id:?}");
-                let failure = Failure::Status { status: 404, problem, reason: None };
-                Err(ClientError { service: "api", attempted: "dismiss swarm", failure })
-            }
+        if let Some(swarm) = state.swarms.iter_mut().find(|swarm| swarm.id == id) {
+            swarm.dismissed = true;
+            return Ok(swarm.clone());
         }
+        let problem = format!("there is no swarm {id:?}");
+        let failure = Failure::Status { status: 404, problem, reason: None };
+        Err(ClientError { service: "api", attempted: "dismiss swarm", failure })
     }
 
     async fn expire(&self) -> Result<(), ClientError> {

@@ -67,10 +67,9 @@ pub async fn report(
     let mailbox = mailbox(observed, context.config.mailbox_domain);
     let registration = registration(observed, mailbox.as_deref());
     let told = registration.as_ref().map(|it| it.condition.clone());
-    let wanted = AgentStatus {
-        mailbox,
-        ..status(agent, &present, observed, plan, applied, &outlook, told, now)
-    };
+    let beside = told.into_iter().chain(grants::degraded(observed)).collect();
+    let wanted =
+        AgentStatus { mailbox, ..status(agent, &present, plan, applied, &outlook, beside, now) };
     if wanted != present {
         apply::status::<Agent, _>(&context.client, version, &wanted).await?;
         context.metrics.written("status", "Agent");
@@ -124,11 +123,10 @@ fn outlook(plan: &Plan, applied: &Applied) -> Outlook {
 fn status(
     agent: &Agent,
     present: &AgentStatus,
-    observed: &Observed,
     plan: &Plan,
     applied: &Applied,
     outlook: &Outlook,
-    registration: Option<Wanted>,
+    beside: Vec<Wanted>,
     now: Timestamp,
 ) -> AgentStatus {
     let generation = agent.metadata.generation.unwrap_or_default();
@@ -139,8 +137,7 @@ fn status(
         reason: outlook.reason,
         message: outlook.message.clone(),
     });
-    wanted.extend(registration);
-    wanted.extend(grants::degraded(observed));
+    wanted.extend(beside);
     AgentStatus {
         // An expiry written by this very plan is seen, and reported, by the next.
         observed_generation: Some(generation),

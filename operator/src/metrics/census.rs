@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use foundry_crds::coding_run::Phase;
 use foundry_crds::condition::{documented, kind};
-use foundry_crds::{Agent, AgentState, CodingRun};
+use foundry_crds::swarm::SwarmPhase;
+use foundry_crds::{Agent, AgentState, CodingRun, Swarm};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
@@ -34,6 +35,7 @@ const OTHER: &str = "Other";
 pub struct Census {
     agents: BTreeMap<&'static str, i64>,
     coding_runs: BTreeMap<&'static str, i64>,
+    swarms: BTreeMap<&'static str, i64>,
     /// By kind and reason.
     stalled: BTreeMap<(&'static str, &'static str), i64>,
     /// Agents whose mailbox waits, and whether calls are held back; none where none are
@@ -58,6 +60,11 @@ pub fn take(caches: &BTreeMap<String, Caches>, mailboxes: Option<&Mailboxes>) ->
                 census.count_run(run);
             }
         }
+        for swarm in caches.swarms.all() {
+            if let Ok(swarm) = &swarm.0 {
+                census.count_swarm(swarm);
+            }
+        }
     }
     census.mailboxes = mailboxes.map(|mailboxes| {
         (i64::try_from(mailboxes.waiting()).unwrap_or(i64::MAX), mailboxes.is_held_back())
@@ -78,6 +85,13 @@ impl Census {
         let phase = status.and_then(|status| status.phase).map_or(UNSEEN, Phase::as_str);
         *self.coding_runs.entry(phase).or_default() += 1;
         self.count_stalled("CodingRun", status.map_or(&[], |status| &status.conditions));
+    }
+
+    fn count_swarm(&mut self, swarm: &Swarm) {
+        let status = swarm.status.as_ref();
+        let phase = status.and_then(|status| status.phase).map_or(UNSEEN, SwarmPhase::as_str);
+        *self.swarms.entry(phase).or_default() += 1;
+        self.count_stalled("Swarm", status.map_or(&[], |status| &status.conditions));
     }
 
     fn count_stalled(&mut self, of: &'static str, conditions: &[Condition]) {
@@ -113,6 +127,7 @@ struct Nothing {}
 pub struct Gauges {
     agents: Family<State, Gauge>,
     coding_runs: Family<InPhase, Gauge>,
+    swarms: Family<InPhase, Gauge>,
     stalled: Family<Stalled, Gauge>,
     mailboxes_waiting: Family<Nothing, Gauge>,
     people_held_back: Family<Nothing, Gauge>,
@@ -122,10 +137,11 @@ impl Gauges {
     /// The gauges, known to this registry.
     pub fn registered(registry: &mut Registry) -> Self {
         let gauges = Self::default();
-        let Self { agents, coding_runs, stalled, mailboxes_waiting, people_held_back } =
+        let Self { agents, coding_runs, swarms, stalled, mailboxes_waiting, people_held_back } =
             gauges.clone();
         registry.register("agents", "Agents by state", agents);
         registry.register("coding_runs", "Coding runs by phase", coding_runs);
+        registry.register("swarms", "Swarms by phase", swarms);
         registry.register("stalled", "Objects that wait for a person, by kind and reason", stalled);
         registry.register(
             "mailboxes_waiting",
@@ -142,9 +158,11 @@ impl Gauges {
 
     /// Shows a census, or nothing.
     pub fn set(&self, census: Option<Census>) {
-        let Self { agents, coding_runs, stalled, mailboxes_waiting, people_held_back } = self;
+        let Self { agents, coding_runs, swarms, stalled, mailboxes_waiting, people_held_back } =
+            self;
         agents.clear();
         coding_runs.clear();
+        swarms.clear();
         stalled.clear();
         mailboxes_waiting.clear();
         people_held_back.clear();
@@ -154,6 +172,9 @@ impl Gauges {
         }
         for (phase, count) in census.coding_runs {
             coding_runs.get_or_create(&InPhase { phase }).set(count);
+        }
+        for (phase, count) in census.swarms {
+            swarms.get_or_create(&InPhase { phase }).set(count);
         }
         for ((kind, reason), count) in census.stalled {
             stalled.get_or_create(&Stalled { kind, reason }).set(count);
@@ -171,6 +192,7 @@ pub fn sample() -> Census {
     Census {
         agents: [("Running", 1)].into(),
         coding_runs: [("Planning", 1)].into(),
+        swarms: [("Running", 1)].into(),
         stalled: [(("Agent", "SlugTaken"), 1)].into(),
         mailboxes: Some((1, true)),
     }
@@ -205,6 +227,7 @@ mod tests {
             Census {
                 agents: [("Running", 1), ("Pending", 2), (UNSEEN, 1)].into(),
                 coding_runs: BTreeMap::new(),
+                swarms: BTreeMap::new(),
                 stalled: [(("Agent", "SlugTaken"), 1), (("Agent", OTHER), 1)].into(),
                 mailboxes: None,
             }

@@ -50,7 +50,7 @@ mod tests {
             tokio::task::yield_now().await;
             Pass::note_write();
         });
-        let ((_, one), (_, other)) = tokio::join!(writes, Pass::of(tokio::task::yield_now()));
+        let (((), one), ((), other)) = tokio::join!(writes, Pass::of(tokio::task::yield_now()));
         assert_eq!((one, other), (Pass::Writing, Pass::Idle));
         Pass::note_write();
     }

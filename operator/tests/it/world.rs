@@ -82,7 +82,7 @@ impl World {
 
     /// Starts an operator with the rights of an installation, and no more.
     pub fn operator(&self, config: Config) -> Operator {
-        self.operator_by(self.control_plane.client_as(USER, &GROUPS), config)
+        Self::operator_by(self.control_plane.client_as(USER, &GROUPS), config)
     }
 
     /// A proxy before the API server whose calls have the rights of an installation.
@@ -95,7 +95,7 @@ impl World {
     pub async fn operator_through(&self, proxy: &ApiProxy) -> Operator {
         let folder = testenv::scratch("proxy").unwrap();
         let client = foundry_operator::connect(&[proxy.kubeconfig(&folder)]).await.unwrap();
-        self.operator_by(client, self.config(&["--runtime", "cluster"]))
+        Self::operator_by(client, self.config(&["--runtime", "cluster"]))
     }
 
     /// Starts an operator that knows the time by this clock.
@@ -108,7 +108,7 @@ impl World {
         Operator { shutdown, task }
     }
 
-    fn operator_by(&self, client: Client, config: Config) -> Operator {
+    fn operator_by(client: Client, config: Config) -> Operator {
         let shutdown = CancellationToken::new();
         let mut task = JoinSet::new();
         task.spawn(foundry_operator::run(client, config, shutdown.clone()));

@@ -32,8 +32,6 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-use k8s_openapi::jiff::Timestamp;
-
 use crate::Request;
 use crate::fail::or_fail;
 use watches::Watches;
@@ -220,7 +218,7 @@ async fn answer(shared: Arc<Shared>, request: http::Request<Incoming>) -> Result
     let asked = call::classify(request.method(), request.uri(), &shared.user);
     let verdict = (lock(&shared.rule))(&asked);
     let note = |status: u16| {
-        let request = Request { status, answered: Timestamp::now(), ..asked.clone() };
+        let request = Request { status, answered: call::now(), ..asked.clone() };
         shared.note(Call { request, at, verdict });
     };
     match verdict {
@@ -278,7 +276,7 @@ impl Shared {
         let done = self.tasks.spawn(async move {
             let answer = send(&shared.upstream, request).await?;
             let status = answer.status().as_u16();
-            let request = Request { status, answered: Timestamp::now(), ..asked };
+            let request = Request { status, answered: call::now(), ..asked };
             shared.note(Call { request, at, verdict });
             Ok(answer)
         });

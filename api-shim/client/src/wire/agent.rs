@@ -54,7 +54,7 @@ pub struct AgentView {
     pub tools: Vec<String>,
     /// Skills attached to this agent.
     pub skills: Vec<SkillRef>,
-    /// ToolServers connected beside its own tools.
+    /// Tool servers connected beside its own tools.
     #[serde(default)]
     pub tool_servers: Vec<String>,
     /// The repository of a coding agent.
@@ -203,7 +203,7 @@ pub struct CreateAgent {
     /// Skills to attach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<SkillRef>,
-    /// ToolServers to connect.
+    /// Tool servers to connect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_servers: Vec<String>,
     /// The repository of a coding agent; only with a harness that has `repo_scope`.
@@ -246,7 +246,7 @@ pub struct EditAgent {
     /// The whole list of attached skills.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<Vec<SkillRef>>,
-    /// The whole list of connected ToolServers.
+    /// The whole list of connected tool servers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_servers: Option<Vec<String>>,
     /// The whole repository scope of a coding agent.

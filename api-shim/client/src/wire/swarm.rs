@@ -47,7 +47,7 @@ pub struct SpawnMember {
     /// Skills to attach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<SkillRef>,
-    /// ToolServers to connect.
+    /// Tool servers to connect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_servers: Vec<String>,
 }
@@ -110,7 +110,7 @@ pub struct MemberView {
     pub tools: Vec<String>,
     /// Skills attached to it.
     pub skills: Vec<SkillRef>,
-    /// ToolServers connected to it.
+    /// Tool servers connected to it.
     pub tool_servers: Vec<String>,
     /// Where it stands: `Pending`, `Running`, `Stopped`, `Succeeded`, `Failed` or
     /// `Expired`; absent before it is made.

@@ -31,7 +31,7 @@ pub(super) fn classify(method: &Method, uri: &Uri, user: &str) -> Request {
         (Some(resource), None) => (*resource).to_owned(),
         (None, _) => String::new(),
     };
-    let now = Timestamp::now();
+    let now = now();
     Request {
         user: user.to_owned(),
         verb: verb(method, uri, name).to_owned(),
@@ -45,6 +45,15 @@ pub(super) fn classify(method: &Method, uri: &Uri, user: &str) -> Request {
         answered: now,
         dry_run: uri.query().is_some_and(|query| query.contains("dryRun=All")),
     }
+}
+
+/// When a call comes and when it is answered.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the clock of the proxy, as of the server it stands for"
+)]
+pub(super) fn now() -> Timestamp {
+    Timestamp::now()
 }
 
 fn verb(method: &Method, uri: &Uri, name: &str) -> &'static str {

@@ -124,14 +124,14 @@ fn object(kind: Kind, number: usize, chance: &mut Chance) -> Object {
     }
 }
 
-fn agent(name: &str, chance: &mut Chance, change: impl FnOnce(&mut AgentSpec)) -> Object {
+fn agent(name: &str, chance: &mut Chance, edit: impl FnOnce(&mut AgentSpec)) -> Object {
     let mut spec = AgentSpec {
         owner: "ann".to_owned(),
         harness: HARNESS.to_owned(),
         instructions: Some(chance.words(INSTRUCTIONS)),
         ..AgentSpec::default()
     };
-    change(&mut spec);
+    edit(&mut spec);
     Object::Agent(Box::new(Agent::new(name, spec)))
 }
 

@@ -204,8 +204,8 @@ async fn edit(ground: &Ground, namespace: &str, objects: usize, a_minute: usize)
     for number in 0..edits {
         pace.tick().await;
         // Spread over all, so that no two edits in a row meet one object.
-        let place = number * names.len().div_ceil(edits).max(1) % names.len().max(1);
-        let Some(name) = names.get(place) else { continue };
+        let index = number * names.len().div_ceil(edits).max(1) % names.len().max(1);
+        let Some(name) = names.get(index) else { continue };
         let spec = json!({ "spec": { "instructions": format!("Watch harbour {number}.") } });
         play(agents.clone(), name, Part::Spec, &spec).await?;
     }
