@@ -73,9 +73,11 @@ pub async fn reconcile(agent: Arc<Guard<Agent>>, context: Arc<Context>) -> Resul
             return Err(error);
         }
     };
-    // A version that cannot be stored yet holds up neither the workload nor the report.
-    let stored = revisions::keep(&context, agent, &observed, &plan).await;
     report::report(&context, agent, ledger_status, &observed, &plan, &applied, version, now)
         .await?;
-    Ok(Action::requeue(applied.at_most(plan.look_again).min(stored?)))
+    // Last: a version that cannot be stored yet holds up neither workload nor report, and its
+    // number is the report's. Were it stored before, and the report refused because of the
+    // next edit, that edit would get the same number.
+    let again = revisions::keep(&context, agent, &observed, &plan).await?;
+    Ok(Action::requeue(applied.at_most(plan.look_again).min(again)))
 }

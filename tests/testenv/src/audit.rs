@@ -206,7 +206,9 @@ mod tests {
     #[test]
     fn a_question_of_what_a_write_would_do_is_none() {
         let line = r#"{"verb":"patch","requestURI":"/api/v1/namespaces/a/secrets/x?dryRun=All&fieldManager=flux",
-            "user":{"username":"flux"},"objectRef":{"resource":"secrets"},"responseStatus":{"code":200}}"#;
+            "user":{"username":"flux"},"objectRef":{"resource":"secrets"},"responseStatus":{"code":200},
+            "requestReceivedTimestamp":"2026-01-02T03:04:05.000006Z",
+            "stageTimestamp":"2026-01-02T03:04:05.250000Z"}"#;
         assert!(!parse(line).unwrap().is_write());
     }
 
