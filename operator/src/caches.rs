@@ -21,6 +21,7 @@ use kube::runtime::watcher::{self, watcher};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::members::{self, Members};
@@ -36,8 +37,8 @@ pub const WATCH_SECONDS: u32 = 50;
 /// Objects a page of a list.
 const PAGE: u32 = 200;
 
-/// How long a reconcile waits for a first list that it can do without.
-const SOON: Duration = Duration::from_secs(2);
+/// How long after its watch began a first list is waited for that a reconcile can do without.
+pub const SOON: Duration = Duration::from_secs(2);
 
 /// Where kubectl keeps a copy of what it applied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -78,6 +79,7 @@ pub struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<Guard<K>>,
     // The store's own `wait_until_ready` wakes only the last of its waiters.
     whole: watch::Receiver<bool>,
+    soon: Instant,
 }
 
 impl<K> Cache<K>
@@ -109,9 +111,11 @@ where
         *self.whole.borrow()
     }
 
-    /// Whether the first list is complete, or is within a moment: for what can do without.
+    /// Whether the first list is complete, or is a moment after the watch began: for what
+    /// can do without. One that never comes holds nobody up after that.
     pub async fn is_whole_soon(&self) -> bool {
-        tokio::time::timeout(SOON, self.wait_until_whole()).await.is_ok_and(|whole| whole.is_ok())
+        let whole = tokio::time::timeout_at(self.soon, self.wait_until_whole()).await;
+        self.is_whole() || whole.is_ok_and(|whole| whole.is_ok())
     }
 
     async fn wait_until_whole(&self) -> Result<(), Error> {
@@ -382,13 +386,12 @@ impl Caches {
     pub async fn wait_until_whole(&self) -> Result<(), Error> {
         // A cluster without the kinds of runs, swarms, skills or tool servers has agents all
         // the same.
-        let Self { agents, harnesses, deployments, jobs, pods, versions, .. } = self;
+        let Self { agents, harnesses, deployments, jobs, pods, .. } = self;
         agents.wait_until_whole().await?;
         harnesses.wait_until_whole().await?;
         deployments.cache.wait_until_whole().await?;
         jobs.cache.wait_until_whole().await?;
-        pods.cache.wait_until_whole().await?;
-        versions.wait_until_whole().await
+        pods.cache.wait_until_whole().await
     }
 }
 
@@ -455,7 +458,8 @@ where
             }
         })
         .touched_objects();
-    (Cache { store, whole }, Box::pin(changes))
+    let soon = Instant::now() + SOON;
+    (Cache { store, whole, soon }, Box::pin(changes))
 }
 
 /// How every watch is made.

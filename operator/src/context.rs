@@ -81,7 +81,7 @@ impl Backoff {
     /// and twice as long after each further one.
     pub fn next(&self, uid: &str, first: Duration) -> Duration {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        if failures.len() >= Self::MOST {
+        if failures.len() >= Self::MOST && !failures.contains_key(uid) {
             failures.clear();
         }
         let Failures { count, .. } = failures.entry(uid.to_owned()).or_default();

@@ -13,9 +13,9 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
 use tokio::sync::watch::Sender;
+use tokio::time::Instant;
 
 use crate::caches;
-use crate::error::Error;
 use crate::runtime::workload;
 
 /// What a watch shows of a ControllerRevision.
@@ -64,11 +64,17 @@ pub struct Versions {
     // A list that is not complete shows nothing yet.
     listed: Mutex<ByAgent>,
     is_whole: Sender<bool>,
+    soon: Instant,
 }
 
 impl Default for Versions {
     fn default() -> Self {
-        Self { stored: Mutex::default(), listed: Mutex::default(), is_whole: Sender::new(false) }
+        Self {
+            stored: Mutex::default(),
+            listed: Mutex::default(),
+            is_whole: Sender::new(false),
+            soon: Instant::now() + caches::SOON,
+        }
     }
 }
 
@@ -114,10 +120,12 @@ impl Versions {
         }
     }
 
-    /// Waits until the first list is complete.
-    pub async fn wait_until_whole(&self) -> Result<(), Error> {
+    /// Whether the first list is complete, or is a moment after the watch began: until then,
+    /// what is not there may be there. One that never comes holds nobody up after that.
+    pub async fn is_whole_soon(&self) -> bool {
         let mut whole = self.is_whole.subscribe();
-        whole.wait_for(|whole| *whole).await.map(drop).map_err(|_| Error::CachesNotReady)
+        let whole = tokio::time::timeout_at(self.soon, whole.wait_for(|whole| *whole)).await;
+        *self.is_whole.borrow() || whole.is_ok_and(|whole| whole.is_ok())
     }
 }
 
@@ -184,7 +192,7 @@ mod tests {
         versions.note(&Event::InitApply(mark("ann", 1)));
         assert_eq!(numbers(&versions, "ann"), [0; 0]);
         versions.note(&Event::InitDone);
-        versions.wait_until_whole().await.unwrap();
+        assert!(versions.is_whole_soon().await);
         assert_eq!(numbers(&versions, "ann"), [1, 2]);
         versions.note(&Event::Apply(mark("ann", 3)));
         versions.note(&Event::Apply(mark("ann", 3)));

@@ -180,10 +180,17 @@ fn check_handed_on(
             .remedy("leave it out, or have somebody who may edit the agent give it that"))
     };
     let harness = workspace.harnesses.get(harness_id(member));
-    let always = |tool: &String| harness.is_some_and(|h| h.spec.always_granted.contains(tool));
     let has = |tool: &str| is_granted(&parent.spec, own, tool);
-    if let Some(tool) = member.tools.iter().find(|tool| !always(tool) && !has(tool)) {
+    if let Some(tool) = member.tools.iter().find(|tool| !has(tool)) {
         return refused("tools", format!("tool {tool:?}"));
+    }
+    let always = harness.iter().flat_map(|harness| &harness.spec.always_granted);
+    if let Some(tool) = always.into_iter().find(|tool| !has(tool)) {
+        return refused("harness_id", format!("tool {tool:?}, which that harness always grants,"));
+    }
+    let skills = |name: &str| parent.spec.skills.iter().any(|skill| skill.name == name);
+    if let Some(skill) = member.skills.iter().find(|skill| !skills(&skill.name)) {
+        return refused("skills", format!("skill {:?}", skill.name));
     }
     let servers = &parent.spec.tool_servers;
     if let Some(server) = member.tool_servers.iter().find(|name| !servers.contains(name)) {

@@ -27,7 +27,9 @@ use crate::versions::{Stored, Versions};
 use crate::{pod, read};
 
 /// How often a version that could not be stored is tried again.
-const AGAIN: Duration = Duration::from_secs(30);
+const AGAIN: Duration = Duration::from_mins(5);
+/// How often the first list of versions is looked for.
+const UNREAD_AGAIN: Duration = Duration::from_secs(30);
 
 /// What is to be done for the versions of an agent.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -112,6 +114,10 @@ pub async fn keep(
 ) -> Result<Duration, Error> {
     let AgentId { namespace, name, .. } = &observed.agent;
     let versions = &context.caches(namespace).await?.versions;
+    if !versions.is_whole_soon().await {
+        // Where they cannot be listed, agents live without.
+        return Ok(UNREAD_AGAIN);
+    }
     let due = due(&observed.agent, &observed.spec, &plan.ledger, &versions.of(name));
     if let Some(revision) = due.store
         && let Err(refusal) = store(context, observed, plan, versions, &revision).await?
@@ -167,7 +173,7 @@ async fn store(
             let revision = names::revision(name, number);
             let words = format!(
                 "ControllerRevision \"{revision}\" exists and holds something else than version \
-                 {number} of this agent; rename or delete it; tried again every 30 s"
+                 {number} of this agent; rename or delete it; tried again every 5 min"
             );
             Ok(Err(Refusal { reason: reason::NAME_TAKEN, words }))
         };

@@ -255,10 +255,11 @@ fn look_again(
     if phase == SwarmPhase::Dismissed {
         return LOOK_AGAIN;
     }
-    let draining = observed.spec.is_dismissed().then_some(DRAINING_AGAIN);
+    // A trouble has a time of its own: what is refused is not asked for each second.
+    let quiet = if observed.spec.is_dismissed() { DRAINING_AGAIN } else { LOOK_AGAIN };
     let troubles = members.iter().filter_map(|member| member.stand.trouble.as_ref());
-    let waits = troubles.chain(obstacle).map(|trouble| trouble.look_again).chain(draining);
-    waits.min().unwrap_or(LOOK_AGAIN)
+    let waits = troubles.chain(obstacle).map(|trouble| trouble.look_again);
+    waits.min().unwrap_or(quiet)
 }
 
 #[cfg(test)]

@@ -79,12 +79,27 @@ async fn in_its_place(app: &App, caller: &Caller, agent: Agent) -> Result<Option
         return Ok(None);
     }
     let above = app.authorizer.persistent_above(&app.cluster, workspace, &agent).await;
-    // Whoever speaks to an agent of its own that is over does not wake itself by it.
-    let own = match &caller.0.actor {
-        Actor::Agent { id, .. } => Some(id),
-        Actor::Person { .. } | Actor::Service { .. } => None,
+    let Some(above) = above.map(|above| above.name_any()) else { return Ok(None) };
+    // An agent that is over, or one that speaks to its own, must not wake whom it may not
+    // wake itself; whoever else may wake an agent may wake the one above it.
+    let may_go_on = match &caller.0.actor {
+        Actor::Agent { .. } => may_wake(app, caller, &above).await?,
+        Actor::Person { .. } | Actor::Service { .. } => true,
     };
-    Ok(above.map(|above| above.name_any()).filter(|above| Some(above) != own))
+    Ok(may_go_on.then_some(above))
+}
+
+/// Whether a caller may wake this agent, and is not that agent: nobody wakes itself by what
+/// it says to another.
+async fn may_wake(app: &App, caller: &Caller, above: &str) -> Result<bool, Problem> {
+    if matches!(&caller.0.actor, Actor::Agent { id, .. } if id == above) {
+        return Ok(false);
+    }
+    match app.authorize_agent(caller, Action::RecordWake, above).await {
+        Ok(_) => Ok(true),
+        Err(problem) if problem.status().is_client_error() => Ok(false),
+        Err(problem) => Err(problem),
+    }
 }
 
 /// A wake for an agent that is deleted, and the agent that its thread was linked to; a
@@ -99,11 +114,8 @@ async fn linked(
     let Some(thread) = &wake.thread_id else { return Ok(None) };
     let key = AgentKey::new(&caller.0.workspace, id);
     let Some(above) = app.store.thread_holder(&key, thread).await? else { return Ok(None) };
-    match app.authorize_agent(caller, Action::RecordWake, &above).await {
-        Ok(_) => Ok(Some((wake, Some(above)))),
-        Err(problem) if problem.status().is_client_error() => Ok(None),
-        Err(problem) => Err(problem),
-    }
+    let may_go_on = may_wake(app, caller, &above).await?;
+    Ok(may_go_on.then_some((wake, Some(above))))
 }
 
 fn read(payload: &Payload) -> Result<NewWake, Problem> {
