@@ -32,7 +32,7 @@ async fn with_watches_that_are_late_and_cut_each_run_has_exactly_one_job() {
         }
     }
     let runs = world.api::<CodingRun>();
-    eventually("every run has its start", DEADLINE, || async {
+    eventually("every run has its start", DEADLINE * 2, || async {
         let runs = runs.list(&ListParams::default()).await?.items;
         let begun = |run: &&CodingRun| {
             run.status.as_ref().is_some_and(|status| status.start_number == Some(1))
