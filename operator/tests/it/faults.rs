@@ -66,7 +66,7 @@ async fn readyz(listen: &str) -> anyhow::Result<String> {
     let mut config = kube::Config::new(format!("http://{listen}").parse()?);
     // A 503 is an answer here.
     config.default_retry = false;
-    let request = axum::http::Request::get("/readyz").body(Vec::new())?;
+    let request = axum::http::Request::get("/readyz?verbose").body(Vec::new())?;
     Ok(kube::Client::try_from(config)?.request_text(request).await?)
 }
 

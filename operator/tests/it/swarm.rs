@@ -3,7 +3,7 @@
 
 use foundry_crds::agent::{Activation, Lifecycle, Lifetime};
 use foundry_crds::swarm::{MemberPhase, SwarmMember};
-use foundry_crds::{Agent, Harness, Swarm, SwarmSpec, SwarmStatus};
+use foundry_crds::{Agent, Harness, HarnessSpec, Swarm, SwarmSpec, SwarmStatus};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::events::v1::Event;
 use kube::ResourceExt as _;
@@ -13,6 +13,7 @@ use serde_json::json;
 use testenv::eventually;
 
 use super::coding::{kubectl, kubelet_says, patch, process_lives};
+use super::named::{skill, tool_server};
 use super::world::{DEADLINE, World};
 
 /// A member that runs on Harness `agent-v1`.
@@ -266,7 +267,10 @@ async fn edits_of_a_swarm_reach_its_agents_and_replace_no_process() {
     let world = World::new("op-swarm-edit").await;
     let operator = world.cluster_operator();
     can_swarm(&world).await;
-    world.harness("agent-v2").await;
+    let allows = HarnessSpec { allows_skills: Some(true), ..HarnessSpec::default() };
+    world.create(&Harness::new("agent-v2", allows)).await;
+    world.create(&skill("style", &[1])).await;
+    world.create(&tool_server("wiki")).await;
     swarm(&world, |_| {}).await;
     process_lives(&world, "team-code").await;
     process_lives(&world, "team-docs").await;

@@ -44,6 +44,13 @@ pub struct Operator {
 }
 
 impl Operator {
+    fn start(clock: Clock, client: Client, config: Config) -> Self {
+        let shutdown = CancellationToken::new();
+        let mut task = JoinSet::new();
+        task.spawn(foundry_operator::run_by(clock, client, config, shutdown.clone()));
+        Self { shutdown, task }
+    }
+
     /// Stops it as SIGTERM would.
     pub async fn stop(mut self) {
         self.shutdown.cancel();
@@ -82,7 +89,7 @@ impl World {
 
     /// Starts an operator with the rights of an installation, and no more.
     pub fn operator(&self, config: Config) -> Operator {
-        Self::operator_by(self.control_plane.client_as(USER, &GROUPS), config)
+        Operator::start(Clock::system(), self.control_plane.client_as(USER, &GROUPS), config)
     }
 
     /// A proxy before the API server whose calls have the rights of an installation.
@@ -95,24 +102,13 @@ impl World {
     pub async fn operator_through(&self, proxy: &ApiProxy) -> Operator {
         let folder = testenv::scratch("proxy").unwrap();
         let client = foundry_operator::connect(&[proxy.kubeconfig(&folder)]).await.unwrap();
-        Self::operator_by(client, self.config(&["--runtime", "cluster"]))
+        Operator::start(Clock::system(), client, self.config(&["--runtime", "cluster"]))
     }
 
     /// Starts an operator that knows the time by this clock.
     pub fn operator_with_clock(&self, clock: Clock) -> Operator {
         let client = self.control_plane.client_as(USER, &GROUPS);
-        let config = self.config(&["--runtime", "cluster"]);
-        let shutdown = CancellationToken::new();
-        let mut task = JoinSet::new();
-        task.spawn(foundry_operator::run_by(clock, client, config, shutdown.clone()));
-        Operator { shutdown, task }
-    }
-
-    fn operator_by(client: Client, config: Config) -> Operator {
-        let shutdown = CancellationToken::new();
-        let mut task = JoinSet::new();
-        task.spawn(foundry_operator::run(client, config, shutdown.clone()));
-        Operator { shutdown, task }
+        Operator::start(clock, client, self.config(&["--runtime", "cluster"]))
     }
 
     pub fn cluster_operator(&self) -> Operator {

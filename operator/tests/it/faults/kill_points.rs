@@ -98,16 +98,15 @@ async fn an_agent(world: &World) {
 async fn killed_everywhere(prefix: &str, play: Play) {
     let undisturbed = undisturbed(prefix, play).await;
     let writes = undisturbed.steps.len();
-    let cases = (1..=writes).flat_map(|k| [(k, When::Before), (k, When::After)]);
-    let cases: Vec<_> = futures::stream::iter(cases)
-        .map(|(k, when)| killed_at(prefix, play, k, when, &undisturbed))
-        .buffer_unordered(AT_ONCE)
-        .collect()
-        .await;
+    let cases = (1..=writes).map(At::Number).collect();
     let mut reached = BTreeMap::<String, usize>::new();
-    for step in cases.into_iter().flatten() {
-        *reached.entry(step).or_default() += 1;
-    }
+    count(&mut reached, killed_at_each(prefix, play, cases, &undisturbed).await);
+    // No two plays write the same words of status, so the number of a late write differs:
+    // a step that no number met is met by its name.
+    let named = undisturbed.steps.iter().filter(|step| !reached.contains_key(*step));
+    let named: BTreeSet<_> = named.cloned().collect();
+    let named = named.into_iter().map(At::Step).collect();
+    count(&mut reached, killed_at_each(prefix, play, named, &undisturbed).await);
     let kills: usize = reached.values().sum();
     println!("{prefix}: {writes} writes, {kills} kills: {reached:#?}");
     // How many words of status a fast cluster skips is its own affair: the last few writes
@@ -116,6 +115,36 @@ async fn killed_everywhere(prefix: &str, play: Play) {
     let missed: Vec<_> = wanted.iter().filter(|step| !reached.contains_key(*step)).collect();
     assert!(missed.is_empty(), "never killed at {missed:?}");
     assert!(kills + 8 >= 2 * writes, "{kills} kills at {writes} writes, twice each");
+}
+
+/// Kills the operator at each of these writes, before and after it is done.
+async fn killed_at_each(
+    prefix: &str,
+    play: Play,
+    cases: Vec<At>,
+    undisturbed: &Outcome,
+) -> Vec<Option<String>> {
+    let cases = cases.into_iter().flat_map(|at| [(at.clone(), When::Before), (at, When::After)]);
+    futures::stream::iter(cases)
+        .map(|(at, when)| killed_at(prefix, play, at, when, undisturbed))
+        .buffer_unordered(AT_ONCE)
+        .collect()
+        .await
+}
+
+fn count(reached: &mut BTreeMap<String, usize>, steps: Vec<Option<String>>) {
+    for step in steps.into_iter().flatten() {
+        *reached.entry(step).or_default() += 1;
+    }
+}
+
+/// Which write an operator is killed at.
+#[derive(Debug, Clone)]
+enum At {
+    /// The one of this number.
+    Number(usize),
+    /// The first of this kind.
+    Step(String),
 }
 
 /// What comes of a play.
@@ -138,29 +167,36 @@ async fn undisturbed(prefix: &str, play: Play) -> Outcome {
     Outcome { steps, end: end(&world).await, created: creations(&[&proxy]) }
 }
 
-/// Plays with an operator that is killed at its write number `k`; gives the write, unless
-/// the play was over before it.
+/// Plays with an operator that is killed at that write; gives the write, unless the play was
+/// over before it.
 async fn killed_at(
     prefix: &str,
     play: Play,
-    k: usize,
+    at: At,
     when: When,
     undisturbed: &Outcome,
 ) -> Option<String> {
     let world = World::new(prefix).await;
     let proxy = world.proxy().await;
-    let mut count = 0;
+    let (mut count, mut is_dead) = (0, false);
+    let wanted = at.clone();
     proxy.rule(move |asked| {
         if !counts(asked) {
             return Verdict::Forward;
         }
+        if is_dead {
+            // Nothing of it gets through any more.
+            return Verdict::Cut;
+        }
         count += 1;
+        is_dead = match &wanted {
+            At::Number(number) => count == *number,
+            At::Step(name) => step(asked) == *name,
+        };
         match when {
-            // Nothing of it gets through any more: the operator is as good as dead.
-            _ if count > k => Verdict::Cut,
-            When::Before if count == k => Verdict::Hang,
-            When::After if count == k => Verdict::ForwardThenHang,
-            When::Before | When::After => Verdict::Forward,
+            _ if !is_dead => Verdict::Forward,
+            When::Before => Verdict::Hang,
+            When::After => Verdict::ForwardThenHang,
         }
     });
     let first = start(&world, &proxy, 1);
@@ -178,7 +214,7 @@ async fn killed_at(
         }
     };
     let (_second, held) = reached;
-    let told = format!("killed {when:?} write {k}, {held}, in {}", world.namespace.name);
+    let told = format!("killed {when:?} {at:?}, {held}, in {}", world.namespace.name);
     eventually(&format!("{told}: the end is the same"), DEADLINE, || async {
         let end = end(&world).await;
         ensure!(end == undisturbed.end, "{end:#}\ninstead of {:#}", undisturbed.end);

@@ -35,18 +35,18 @@ async fn an_operator_outlives_the_api_server_and_the_store_and_makes_nothing_twi
     within("/readyz tells of it", Duration::from_secs(30), || async {
         let said = it.readyz().await.unwrap_or_else(|error| format!("{error:#}"));
         let words = it.process.last_words();
-        anyhow::ensure!(said.contains("control plane: failed"), "{said}; {words}");
+        anyhow::ensure!(said.contains("[-]control-plane failed"), "{said}; {words}");
         anyhow::Ok(())
     })
     .await
     .unwrap();
     control_plane.start_api_server().await.unwrap();
-    operator.says("leading").await;
+    operator.says("this operator leads").await;
     works(&world, "ben").await;
 
     control_plane.restart_etcd().await.unwrap();
     works(&world, "eve").await;
-    operator.says("leading").await;
+    operator.says("this operator leads").await;
     assert_eq!(operator.process.pid(), pid);
     assert!(operator.process.exited().unwrap().is_none(), "{}", operator.process.last_words());
 

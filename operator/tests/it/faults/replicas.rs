@@ -27,9 +27,9 @@ async fn of_two_replicas_one_works_and_the_other_takes_over_in_a_moment_or_after
     let start = |proxy: &ApiProxy| Binary::start(&world, &proxy.kubeconfig(&folder), &lease);
 
     let mut first = start(&proxies[0]);
-    first.says("ok: leading").await;
+    first.says("this operator leads").await;
     let mut second = start(&proxies[1]);
-    second.says("ok: standing by").await;
+    second.says("this one stands by").await;
     for agent in ["one", "two", "three"] {
         works(&world, agent).await;
     }
@@ -43,11 +43,11 @@ async fn of_two_replicas_one_works_and_the_other_takes_over_in_a_moment_or_after
     println!("handed over in {took:?} after SIGTERM");
     let ended = first.process.finish(PROMPT).await.unwrap();
     assert!(ended.success(), "{ended}: {}", first.process.last_words());
-    second.says("ok: leading").await;
+    second.says("this operator leads").await;
     works(&world, "four").await;
 
     let mut third = start(&proxies[2]);
-    third.says("ok: standing by").await;
+    third.says("this one stands by").await;
     let holder = self::holder(&world, &lease).await.unwrap();
     second.process.kill().unwrap();
     let took = taken_from(&world, &lease, &holder, LEASE + PROMPT).await;
