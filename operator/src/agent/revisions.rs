@@ -27,7 +27,7 @@ use crate::versions::{Stored, Versions};
 use crate::{pod, read};
 
 /// How often a version that could not be stored is tried again.
-const AGAIN: Duration = Duration::from_mins(5);
+const AGAIN: Duration = Duration::from_secs(30);
 /// How often the first list of versions is looked for.
 const UNREAD_AGAIN: Duration = Duration::from_secs(30);
 
@@ -173,7 +173,7 @@ async fn store(
             let revision = names::revision(name, number);
             let words = format!(
                 "ControllerRevision \"{revision}\" exists and holds something else than version \
-                 {number} of this agent; rename or delete it; tried again every 5 min"
+                 {number} of this agent; rename or delete it; tried again every 30 s"
             );
             Ok(Err(Refusal { reason: reason::NAME_TAKEN, words }))
         };

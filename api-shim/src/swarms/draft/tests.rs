@@ -36,6 +36,7 @@ fn workspace() -> Workspace {
             harness("agent-v1", |_| {}),
             harness("coding-v1", |spec| spec.features = vec!["repo_scope".to_owned()]),
             harness("skilled", |spec| spec.allows_skills = Some(true)),
+            harness("rich", |spec| spec.always_granted.push("pulse".to_owned())),
         ]),
         models: Vec::new(),
         tool_servers: vec!["wiki".to_owned(), "shop".to_owned()],
@@ -59,7 +60,9 @@ fn by_editor(request: &SpawnSwarm) -> Result<Swarm, Problem> {
 }
 
 fn by_itself(request: &SpawnSwarm, parent: &Agent) -> Result<Swarm, Problem> {
-    create(request, parent, Asking::Itself(None), &workspace(), "once 1")
+    let workspace = workspace();
+    let own = workspace.harnesses.get(&parent.spec.harness);
+    create(request, parent, Asking::Itself(own), &workspace, "once 1")
 }
 
 fn refused(answer: Result<Swarm, Problem>) -> (StatusCode, &'static str, Option<String>) {
@@ -188,6 +191,17 @@ fn only_a_persistent_agent_in_use_starts_a_swarm_and_its_process_only_with_the_g
 #[case::a_tool_server(
     SpawnMember { tool_servers: vec!["shop".to_owned()], ..member("north") }, "tool_servers"
 )]
+#[case::a_skill(
+    SpawnMember {
+        harness_id: Some("skilled".to_owned()),
+        skills: vec![foundry_client::SkillRef { name: "review".to_owned(), version: None }],
+        ..member("north")
+    },
+    "skills"
+)]
+#[case::a_harness_that_always_grants_more(
+    SpawnMember { harness_id: Some("rich".to_owned()), ..member("north") }, "harness_id"
+)]
 #[case::keys_for_git(
     SpawnMember { harness_id: Some("coding-v1".to_owned()), ..member("north") }, "harness_id"
 )]
@@ -203,13 +217,14 @@ fn an_agent_hands_on_only_what_it_has_and_an_editor_anything(
     let rich = parent(|spec| {
         spec.tools.extend(["pulse".to_owned(), SPAWN_CODING_AGENT.to_owned()]);
         spec.tool_servers.push("shop".to_owned());
+        spec.skills.push(foundry_crds::agent::SkillRef { name: "review".to_owned(), version: None });
     });
     assert!(by_itself(&asked, &rich).is_ok(), "one that has it may");
 }
 
 /// SWARM-02
 #[test]
-fn what_a_harness_always_grants_needs_no_grant_to_be_handed_on() {
+fn what_its_own_harness_always_grants_needs_no_grant_to_be_handed_on() {
     let always = SpawnMember { tools: vec!["remember".to_owned()], ..member("north") };
     assert!(by_itself(&request(vec![always]), &parent(|_| {})).is_ok());
 }
