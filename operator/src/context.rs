@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use kube::Client;
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use crate::caches::Caches;
@@ -42,7 +43,15 @@ pub struct Context {
     pub metrics: Metrics,
     /// Failures of each object since its last success.
     pub backoff: Backoff,
+    /// Turns of reconciles, over all namespaces.
+    pub turns: Semaphore,
 }
+
+/// Reconciles at once over all namespaces, beside the bounds of each. More of them would not
+/// be done sooner: each has a connection of its own, and a control plane with more to do than
+/// it can answers none of them in time, and the renewal of the lease neither. Whoever came
+/// first has the next turn, whatever its namespace.
+pub const RECONCILES_AT_ONCE: usize = 64;
 
 impl Context {
     /// The caches of a watched namespace, once they are whole.

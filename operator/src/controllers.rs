@@ -331,6 +331,8 @@ where
     K: Resource,
     F: Future<Output = Result<Action, Error>>,
 {
+    // Never closed; and without a turn is better than not at all.
+    let _turn = context.turns.acquire().await.ok();
     let started = Instant::now();
     let uid = object.meta().uid.clone().unwrap_or_default();
     if let Some(wait) = context.backoff.left_alone(&uid, started) {

@@ -45,6 +45,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use kube::Client;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -201,6 +202,7 @@ impl Parts<'_> {
             events: Events::new(client.clone(), &config.identity),
             metrics: metrics.clone(),
             backoff: Backoff::default(),
+            turns: Semaphore::new(context::RECONCILES_AT_ONCE),
         });
         let (counted, unread) = (Arc::clone(&context), Arc::clone(&context));
         metrics.count_by(Some(Box::new(move || {
