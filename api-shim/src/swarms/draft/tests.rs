@@ -217,7 +217,8 @@ fn an_agent_hands_on_only_what_it_has_and_an_editor_anything(
     let rich = parent(|spec| {
         spec.tools.extend(["pulse".to_owned(), SPAWN_CODING_AGENT.to_owned()]);
         spec.tool_servers.push("shop".to_owned());
-        spec.skills.push(foundry_crds::agent::SkillRef { name: "review".to_owned(), version: None });
+        spec.skills
+            .push(foundry_crds::agent::SkillRef { name: "review".to_owned(), version: None });
     });
     assert!(by_itself(&asked, &rich).is_ok(), "one that has it may");
 }
