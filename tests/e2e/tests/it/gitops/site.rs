@@ -62,12 +62,14 @@ impl Site {
     /// What has no place in Git: the Secrets that these objects name, and the keys of coding.
     pub async fn lay_secrets(&self, objects: &[Value]) {
         let secrets: Api<Secret> = Api::namespaced(self.cluster.clone(), &self.namespace);
-        let of_models = objects.iter().filter_map(|object| {
-            let key = object.pointer("/spec/apiKey")?;
+        // Of models and of tool servers.
+        let named = objects.iter().filter_map(|object| {
+            let key =
+                object.pointer("/spec/apiKey").or_else(|| object.pointer("/spec/authSecret"))?;
             Some((key["name"].as_str()?, key["key"].as_str()?))
         });
         let of_coding = [(meta::SSH_SECRET, "ssh-privatekey"), (meta::GIT_SECRET, "GITHUB_TOKEN")];
-        for (name, key) in of_models.chain(of_coding) {
+        for (name, key) in named.chain(of_coding) {
             let secret: Secret = serde_json::from_value(json!({
                 "apiVersion": "v1", "kind": "Secret",
                 "metadata": {"name": name},
